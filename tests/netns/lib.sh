@@ -172,7 +172,7 @@ fetch() {
     local url=$1 output=$2
     shift 2
     [ $# -gt 0 ] || set -- --proxy "socks5h://$SOCKS"
-    on_client curl --silent --show-error --max-time 60 --output "$output" "$@" "$url"
+    on_client curl --silent --show-error --max-time "${CURL_SECONDS:-60}" --output "$output" "$@" "$url"
 }
 
 # check NAME COMMAND...: passes if the command succeeds. Its output is shown only on failure.

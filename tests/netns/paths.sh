@@ -18,9 +18,10 @@ readonly STALL_MILLISECONDS=1500
 # An idle machine sees 40 ms, as without the second path.
 readonly HARMLESS_MILLISECONDS=400
 # Changes of the client's address during a transfer, and the seconds between two.
-readonly MOVES=20 MOVE_SECONDS=0.3
+readonly MOVES=${MOVES:-20} MOVE_SECONDS=${MOVE_SECONDS:-0.3}
 # For how long the client's machine sleeps; longer than 30 s exceeds the time after which a silent peer is given up.
 readonly SLEEP_SECONDS=${SLEEP_SECONDS:-5}
+readonly CURL_SECONDS=$((60 + SLEEP_SECONDS))
 
 # The second path leads to the same address of the server.
 route() { ip -n "$client_ns" route replace "$SERVER_ADDRESS" dev path2 src 10.71.2.2 metric 1000; }

@@ -75,6 +75,9 @@ const INITIAL_WINDOW: f64 = 32.0;
 /// The largest window that an application gets without using it.
 const HEADROOM_MAX: f64 = 128.0;
 
+/// A round trip that is so many times as long as the shortest one shows a queue.
+const QUEUE_SHOWS: f64 = 1.125;
+
 /// Minimum number of tokens: one packet in twenty round trips, which the pacer spreads.
 const TOKENS_MIN: f64 = 0.05;
 
@@ -502,13 +505,14 @@ impl Steady {
 
 /// The window that an application may have that does not use all of it: twice what is in flight, so that the loss of all of that in one burst
 /// leaves room for what comes next. One that sends more than a thin stream has to earn its window.
+/// RFC 9002 section 7.8 would not let it grow.
 fn headroom(acked: &Acked) -> f64 {
     (2.0 * acked.in_flight as f64).min(HEADROOM_MAX)
 }
 
 /// Whether such an application may have a larger window now: no queue shows.
 fn may_have_more(acked: &Acked, tokens: f64) -> bool {
-    tokens < headroom(acked) && acked.rtt.latest <= acked.rtt.minimum * 9 / 8
+    tokens < headroom(acked) && acked.rtt.latest <= acked.rtt.minimum.mul_f64(QUEUE_SHOWS)
 }
 
 impl Controller for Steady {
@@ -552,8 +556,8 @@ impl Controller for Steady {
             self.back_off_once(acked.number, acked.largest_sent, BACK_OFF_MARK);
         } else {
             match self.mode {
-                Mode::SlowStart(_) if self.is_thin(acked, self.tally.acked) => {
-                    if may_have_more(acked, self.tokens) {
+                Mode::SlowStart(start) if self.is_thin(acked, self.tally.acked) => {
+                    if !start.waits() && may_have_more(acked, self.tokens) {
                         self.tokens += 1.0;
                     }
                 }

@@ -18,9 +18,7 @@ impl Established {
             return;
         }
         if !self.is_copied(context) {
-            if self.must_hurry(context) {
-                self.owe_trials(now, turn, context, symbol);
-            }
+            self.owe_trials(now, turn, context, symbol);
             return;
         }
         let bytes = self.contexts.open(context).sender.packet_size();
@@ -35,8 +33,12 @@ impl Established {
     }
 
     fn owe_trials(&mut self, now: Instant, turn: Turn, context: ContextId, symbol: SymbolIndex) {
+        if !self.must_hurry(context) || self.paths.mode() == PathMode::Backup {
+            return;
+        }
         for other in turn.ranking.iter().filter(|&other| other != turn.id) {
-            if scheduler::shows_losses(now, &self.paths, turn.id, other) {
+            let is_used = !self.paths[other].is_avoided();
+            if is_used && scheduler::shows_losses(now, &self.paths, turn.id, other) {
                 self.paths[other].copies.push_trial(context, symbol);
             }
         }
@@ -68,7 +70,7 @@ impl Established {
         let is_alone = builder.is_empty();
         let carried = self.contexts.open(context).sender.write_copy(choice, builder);
         let copies = &mut self.paths[path].copies;
-        if carried.is_none() && is_alone && copies.is_trial(choice) {
+        if carried.is_none() && is_alone && copies.is_trial(context, choice) {
             builder.write(&Frame::Ping);
             builder.pad_to(datagram_size);
         }
@@ -92,18 +94,18 @@ impl Established {
         })
     }
 
-    /// Whether the symbols of a context take the path on which they are late the least. Those that are relayed have their own deadlines.
+    /// Whether the symbols of a context take the path on which they are late the least. Of those that are relayed nobody knows.
     pub(super) fn must_hurry(&self, context: ContextId) -> bool {
-        context != ContextId::Relayed && self.is_urgent(context)
+        context != ContextId::Relayed && self.is_sliding(context)
     }
 
     /// Whether the symbols of a context go on each path.
     fn is_copied(&self, context: ContextId) -> bool {
-        self.is_urgent(context) && self.paths.mode() == PathMode::Redundant
+        self.is_sliding(context) && self.paths.mode() == PathMode::Redundant
     }
 
-    /// Whether the symbols of a context must arrive soon. Those of a block wait for the whole block anyway.
-    fn is_urgent(&self, context: ContextId) -> bool {
+    /// Whether each symbol of a context counts. Those of a block wait for the whole block anyway.
+    fn is_sliding(&self, context: ContextId) -> bool {
         context != ContextId::Streams || self.negotiated.profile.code == Code::SLIDING
     }
 }

@@ -12,7 +12,7 @@ use crate::path::migration::Candidate;
 use crate::path::validation::{OPENING_MAX, PathValidation};
 use crate::wire::{DATAGRAM_SIZE_MIN, Frame};
 
-/// An upper bound of the size of a sealed PATH_CHALLENGE.
+/// An upper bound of the size of a server's sealed PATH_CHALLENGE.
 const CHALLENGE_SIZE: u64 = 64;
 
 #[cfg(test)]

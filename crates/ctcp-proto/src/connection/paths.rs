@@ -248,8 +248,10 @@ impl Established {
         }
     }
 
+    /// Whether another path may be opened. One that the client has left, but that a server keeps until another one works, does not count.
     fn has_room(&self) -> bool {
-        self.paths.len() < self.negotiated.paths
+        let leaving = self.paths.iter().filter(|path| self.role == Role::Server && path.is_leaving).count();
+        self.paths.len() - leaving < self.negotiated.paths
     }
 
     /// Closes the paths of which the payload has a PATH_ABANDON. Every other way to say so may be dead.

@@ -211,7 +211,13 @@ impl Established {
                 }
                 Frame::PathPreference(preference) => self.on_path_preference(id, preference)?,
                 Frame::NewConnectionId { path, id } => self.on_new_connection_id(path, id)?,
-                Frame::PathAbandon(path) => self.on_path_abandoned(path)?,
+                Frame::PathAbandon(path) => {
+                    self.on_path_abandoned(path)?;
+                    // Nothing more is expected on a path that is closed.
+                    if self.paths.state_of(id) != PathUse::Open {
+                        return Ok(Received::Handled);
+                    }
+                }
                 Frame::Close { by_application, code, reason } => {
                     return Ok(Received::Closed(CloseReason {
                         by_application,
@@ -220,10 +226,6 @@ impl Established {
                     }));
                 }
             }
-        }
-        // A frame of the packet may have closed its path.
-        if self.paths.state_of(id) != PathUse::Open {
-            return Ok(Received::Handled);
         }
         let acks = &mut self.paths[id].acks;
         acks.on_packet(now, packet.number.0, ack_eliciting, packet.ecn);

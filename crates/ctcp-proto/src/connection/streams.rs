@@ -22,7 +22,8 @@ impl Connection {
         self.streams_to_read()?.accept()
     }
 
-    /// Buffers bytes to send on a stream. Returns how many were accepted, at least one.
+    /// Buffers bytes to send on a stream. Returns how many were accepted, at least one. The time `now` decides whether they count as a small
+    /// write.
     ///
     /// # Errors
     /// Returns [`WriteError::Blocked`] while the buffer is full ([`crate::Event::Writable`] follows), and other errors if the stream no

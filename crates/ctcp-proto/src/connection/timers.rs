@@ -339,11 +339,13 @@ impl Established {
     fn repair_deadline(&self, now: Instant) -> Option<Instant> {
         let used = self.contexts.used_with_ids();
         let repairs = used.filter_map(|(id, context)| Some((context.sender.scheme().next_repair()?, id)));
-        let (due, context) = repairs.min()?;
-        let ranking = Ranking::new(due.max(now), &self.paths);
-        // Other paths may not be allowed to send it, and would be woken for nothing.
-        let path = if self.must_hurry(context) { ranking.urgent() } else { ranking.first() };
-        self.paths[path?].send_time(due)
+        let times = repairs.filter_map(|(due, context)| {
+            let ranking = Ranking::new(due.max(now), &self.paths);
+            // Other paths may not be allowed to send it, and would be woken for nothing.
+            let path = if self.must_hurry(context) { ranking.urgent() } else { ranking.first() };
+            self.paths[path?].send_time(due)
+        });
+        times.min()
     }
 
     /// The deadline for checking a silent peer. Only a client checks: a server has no one to reconnect to.

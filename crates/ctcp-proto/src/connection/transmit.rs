@@ -160,7 +160,7 @@ impl Established {
         let size = buffer.len();
         let is_mtu_probe = contents.mtu_probe.is_some();
         let hurries = contents.combination.as_ref().is_some_and(|carried| self.must_hurry(carried.context));
-        let is_alone = hurries && (self.must_hurry(ContextId::Streams) || !self.has_data(ContextId::Streams));
+        let is_alone = hurries && !self.has_bulk();
         let path = &mut self.paths[id];
         let delivery = path.delivery_snapshot(now);
         path.on_sent(
@@ -178,7 +178,7 @@ impl Established {
             },
         );
         if is_alone {
-            path.admission.on_urgent_sent(now, path.sent.packets_in_flight());
+            path.admission.on_sent_alone(now, path.sent.packets_in_flight());
         }
         path.skip_number_sometimes(&mut self.rng);
         self.counts.datagrams_sent += 1;
@@ -387,6 +387,11 @@ impl Established {
         }
     }
 
+    /// Whether data that need not hurry waits or is in flight.
+    fn has_bulk(&self) -> bool {
+        self.has_data(ContextId::Streams) || self.contexts.streams().sender.outstanding() > 0
+    }
+
     fn conditions(&self, now: Instant, id: PathId) -> Conditions {
         let path = &self.paths[id];
         Conditions {
@@ -403,8 +408,6 @@ impl Established {
         let (has_room, outstanding) =
             sender.map_or((true, 0), |sender| (sender.has_room(), sender.outstanding()));
         let Conditions { loss, prospects, dispersion, window, rtt } = turn.conditions;
-        // One path carries what must arrive soon.
-        let loss = if self.must_hurry(id) { self.paths[turn.id].loss() } else { loss };
         let situation = Situation {
             now,
             path: turn.id,
@@ -471,19 +474,21 @@ impl Established {
     /// so that none can starve another.
     fn choose_useful(&mut self, now: Instant, turn: Turn) -> Option<(ContextId, Choice)> {
         if !turn.is_first {
-            let urgent = self.choose_copy(turn.id).or_else(|| self.choose_urgent(now, turn));
+            let is_redundant = self.paths.mode() == PathMode::Redundant;
+            let copy = if is_redundant { self.choose_copy(turn.id) } else { None };
+            let urgent = copy.or_else(|| self.choose_urgent(now, turn));
             if urgent.is_some() {
                 return urgent;
             }
-            // What must arrive soon takes the fastest path.
+            // The rest of what must arrive soon takes another path.
             let situation = self.situation(now, turn, ContextId::Streams);
             let queued = self.streams.queued_bytes();
             return match turn.ranking.use_of(&self.paths, turn.id, &situation, queued) {
-                Use::Nothing => None,
+                Use::Nothing => self.choose_copy(turn.id),
                 Use::Copies => self.choose_trial(turn.id),
                 Use::Symbols => {
                     let choice = self.contexts.streams_mut().sender.choose(&situation);
-                    choice.map(|choice| (ContextId::Streams, choice))
+                    choice.map(|choice| (ContextId::Streams, choice)).or_else(|| self.choose_copy(turn.id))
                 }
             };
         }

@@ -11,6 +11,9 @@ use crate::recovery::rtt::RttEstimator;
 /// Pacing rate, in windows per round trip, where the controller has no rate of its own. Slow start doubles the window in a round trip.
 const WINDOWS_A_ROUND_TRIP: f64 = 2.0;
 
+/// How long a path counts as too small for what has filled its window.
+const FILLED_MEMORY: Duration = Duration::from_secs(10);
+
 /// Congestion control and pacing of one path.
 pub(crate) struct Admission {
     pub(crate) controller: Box<dyn Controller>,
@@ -19,8 +22,8 @@ pub(crate) struct Admission {
     window_max: f64,
     /// The window had room, but there was nothing to send.
     is_app_limited: bool,
-    /// When what must arrive soon filled the window by itself.
-    filled_by_urgent: Option<Instant>,
+    /// When what must arrive soon last filled the window by itself.
+    filled_alone: Option<Instant>,
     /// Disables pacing for a controller that has no rate of its own.
     is_unpaced: bool,
     factory: Option<ControllerFactory>,
@@ -34,7 +37,7 @@ impl Admission {
             pacer: pacer(now, algorithm, datagram_size),
             window_max: f64::INFINITY,
             is_app_limited: true,
-            filled_by_urgent: None,
+            filled_alone: None,
             is_unpaced: false,
             factory: None,
             algorithm,
@@ -65,7 +68,7 @@ impl Admission {
             None => self.algorithm.controller(datagram_size),
         };
         self.pacer = pacer(now, self.algorithm, datagram_size);
-        self.filled_by_urgent = None;
+        self.filled_alone = None;
     }
 
     /// A packet that counts against the window was sent.
@@ -115,16 +118,17 @@ impl Admission {
         (in_flight as f64) < self.controller.window().min(self.window_max)
     }
 
-    /// What must arrive soon was sent, and nothing else waits. If it fills a window that has stopped growing, the path is too small for it.
-    pub(crate) fn on_urgent_sent(&mut self, now: Instant, in_flight: u64) {
+    /// What must arrive soon was sent, and nothing else is in flight. If it fills a window that has stopped growing, the path is too small
+    /// for it.
+    pub(crate) fn on_sent_alone(&mut self, now: Instant, in_flight: u64) {
         if !self.has_window(in_flight) && self.controller.phase() != Phase::SlowStart {
-            self.filled_by_urgent = Some(now);
+            self.filled_alone = Some(now);
         }
     }
 
-    /// Whether the window has had room for what must arrive soon for so long.
-    pub(crate) fn holds_urgent(&self, now: Instant, time: Duration) -> bool {
-        self.filled_by_urgent.is_none_or(|filled| now - filled > time)
+    /// Whether what must arrive soon has filled the window by itself lately.
+    pub(crate) fn is_too_small(&self, now: Instant) -> bool {
+        self.filled_alone.is_some_and(|filled| now - filled < FILLED_MEMORY)
     }
 
     /// When the pacer allows the next full datagram. `None` means now.

@@ -34,7 +34,7 @@ const KEYS: u16 = 0xff00;
 pub(crate) struct Copies {
     waiting: VecDeque<(ContextId, Choice)>,
     /// The last symbol of [`Self::push_trial`].
-    trial: Option<SymbolIndex>,
+    trial: Option<(ContextId, SymbolIndex)>,
 }
 
 impl Copies {
@@ -57,18 +57,18 @@ impl Copies {
     /// The path must show what it is capable of, with a copy of the newest symbol if nothing else waits.
     pub(crate) fn push_trial(&mut self, context: ContextId, symbol: SymbolIndex) {
         // One that waits for the pacer gives way to a newer one.
-        if self.waiting.front().is_some_and(|&(_, packet)| self.is_trial(packet)) {
+        if self.waiting.front().is_some_and(|&(context, packet)| self.is_trial(context, packet)) {
             self.waiting.pop_front();
         }
         if self.waiting.is_empty() {
-            self.trial = Some(symbol);
+            self.trial = Some((context, symbol));
             self.push(context, Choice::Again(symbol));
         }
     }
 
     /// Whether [`Self::push_trial`] added this packet.
-    pub(crate) fn is_trial(&self, packet: Choice) -> bool {
-        self.trial.is_some_and(|symbol| packet == Choice::Again(symbol))
+    pub(crate) fn is_trial(&self, context: ContextId, packet: Choice) -> bool {
+        self.trial.is_some_and(|(of, symbol)| (of, Choice::Again(symbol)) == (context, packet))
     }
 
     /// The oldest packet that is still of use.
@@ -152,7 +152,7 @@ mod tests {
         let mut copies = Copies::default();
         (3..6).for_each(|symbol| copies.push_trial(ContextId::Streams, symbol));
         assert_eq!(copies.next(|_, _| true), Some((ContextId::Streams, Choice::Again(5))));
-        assert!(copies.is_trial(Choice::Again(5)));
+        assert!(copies.is_trial(ContextId::Streams, Choice::Again(5)));
         copies.on_sent();
         assert_eq!(copies.next(|_, _| true), None);
         copies.push(ContextId::Messages, Choice::Again(1));

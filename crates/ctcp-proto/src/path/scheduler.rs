@@ -1,7 +1,7 @@
 //! Which path sends what: each symbol goes where it is useful when it arrives.
 //!
 //! ```text
-//!   validated paths, ranked by the round trip of a packet sent now; those to avoid last
+//!   validated paths, ranked by the round trip of a packet sent now (in profile `low-latency` by how late it may be); those to avoid last
 //!
 //!   first   everything: control, repairs, new symbols, and what must arrive soon (messages, small writes)
 //!   others  new symbols, as long as the better paths could not deliver all that waits before one would arrive here (as in ECF, Lim et al.
@@ -50,7 +50,7 @@ const BURSTS_MATTER: f64 = 5.0;
 /// How long a burst delays what comes next, in round trips: until it is noticed and repaired.
 const BURST_DELAY: f64 = 1.5;
 
-/// What must arrive soon leaves the first path only for one that takes this share of its time, so that it does not change paths often.
+/// Messages and small writes leave the first path only for one that takes less than this share of its time.
 const SOONER: f64 = 0.8;
 
 /// A path that would take longer to deliver what is in flight is as bad as one that takes so long.
@@ -187,14 +187,14 @@ pub(crate) fn shows_losses(now: Instant, paths: &Paths, urgent: PathId, id: Path
 /// fills by itself is no better.
 fn lateness(now: Instant, path: &Path) -> Duration {
     let (losses, rtt) = (&path.measured.loss_average, path.measured.rtt.smoothed());
-    let in_bursts = BURSTS_MATTER * losses.value() * (losses.dispersion() - 1.0);
-    let is_small = !path.admission.holds_urgent(now, TRIAL_EVERY);
+    let in_bursts = BURSTS_MATTER * path.loss() * (losses.dispersion() - 1.0);
+    let is_small = path.admission.is_too_small(now);
     arrival(now, path) + rtt.mul_f64(BURST_DELAY * if is_small { 1.0 } else { in_bursts.min(1.0) })
 }
 
 /// When a packet counts as arrived: in profile `low-latency` everything must arrive soon.
 fn expected(now: Instant, path: &Path) -> Duration {
-    if path.is_urgent() { lateness(now, path) } else { arrival(now, path) }
+    if path.hurries_everything() { lateness(now, path) } else { arrival(now, path) }
 }
 
 /// What all paths carry in a round trip of the slowest one, in packets: a block of so many symbols is complete about when they are
@@ -249,7 +249,7 @@ fn rank(now: Instant, mode: PathMode, path: &Path) -> (bool, u8, Duration) {
     let time = match mode {
         // The order of backups does not change with what is in flight.
         PathMode::Backup => path.measured.rtt.smoothed(),
-        PathMode::Aggregate | PathMode::Independent if path.is_urgent() => lateness(now, path),
+        PathMode::Aggregate | PathMode::Independent if path.hurries_everything() => lateness(now, path),
         _ => round_trip(now, path),
     };
     (path.is_avoided(), preference, time)

@@ -511,8 +511,8 @@ impl Path {
         self.owed.retransmission.deadline(&self.measured.rtt, MAX_ACK_DELAY)
     }
 
-    /// Whether everything must arrive soon.
-    pub(crate) fn is_urgent(&self) -> bool {
+    /// Whether the profile sends everything as what must arrive soon.
+    pub(crate) fn hurries_everything(&self) -> bool {
         self.profile.code == Code::SLIDING
     }
 

@@ -172,3 +172,22 @@ fn a_packet_that_closes_its_own_path_opens_none() {
     assert_eq!(several.server.as_ref().map(|server| server.paths().len()), Some(3));
     several.download(100_000);
 }
+
+#[test]
+fn a_packet_that_opens_a_path_and_closes_it_may_go_on_without_harm() {
+    let mut several = Several::new(&[path(10.0, 20, 0.0)], 9);
+    assert!(several.run(Duration::from_secs(5), |several| several.server.is_some()));
+    several.run(Duration::from_secs(1), |_| false);
+    let id = PathId(9);
+    let frames = [
+        Frame::PathChallenge([1; 8]),
+        Frame::PathAbandon(id),
+        Frame::PathChallenge([2; 8]),
+        Frame::PathResponse([3; 8]),
+        Frame::PathPreference(1),
+    ];
+    let datagram = several.client.forge_on(id, &frames);
+    several.receive_at_server(0, several.lines[0].client, datagram);
+    assert_eq!(several.server.as_ref().map(|server| server.paths().len()), Some(1));
+    several.download(100_000);
+}
