@@ -46,6 +46,7 @@ use crate::recovery::rtt::RttView;
 mod base;
 mod breaker;
 mod calm;
+mod headroom;
 mod hold;
 mod loss;
 mod loss_origin;
@@ -71,12 +72,6 @@ use tally::{Tally, seconds_ratio};
 
 /// Packets in the initial window, which are paced. 46 KB: most short responses fit into one round trip.
 const INITIAL_WINDOW: f64 = 32.0;
-
-/// The largest window that an application gets without using it.
-const HEADROOM_MAX: f64 = 128.0;
-
-/// A round trip that is so many times as long as the shortest one shows a queue.
-const QUEUE_SHOWS: f64 = 1.125;
 
 /// Minimum number of tokens: one packet in twenty round trips, which the pacer spreads.
 const TOKENS_MIN: f64 = 0.05;
@@ -377,7 +372,7 @@ impl Steady {
     }
 
     fn on_slow_start_ack(&mut self, acked: &Acked, mut start: SlowStart) {
-        if !start.waits() && (!acked.is_app_limited || may_have_more(acked, self.tokens)) {
+        if !start.waits() && (!acked.is_app_limited || headroom::may_grow(acked, self.tokens)) {
             self.tokens = (self.tokens + 1.0).min(WINDOW_MAX);
         }
         let mean = self.base.is_restless().then(|| self.base.empty(&acked.rtt));
@@ -458,7 +453,7 @@ impl Steady {
     }
 
     fn on_hold_ack(&mut self, acked: &Acked, hold: Hold) {
-        if acked.is_app_limited && self.tokens >= headroom(acked).max(INITIAL_WINDOW) {
+        if acked.is_app_limited && self.tokens >= headroom::of(acked.in_flight).max(INITIAL_WINDOW) {
             self.regain = None;
             return;
         }
@@ -478,7 +473,8 @@ impl Steady {
         }
         let room = self.delivered_in(base + target.mul_f64(CAP_TARGETS));
         // What an application sends is only a lower bound of what the path delivers.
-        let unused = if acked.is_app_limited { headroom(acked).max(INITIAL_WINDOW) } else { 0.0 };
+        let unused =
+            if acked.is_app_limited { headroom::of(acked.in_flight).max(INITIAL_WINDOW) } else { 0.0 };
         let cap = room.map_or(WINDOW_MAX, |room| (room + CAP_PACKETS).max(unused).min(WINDOW_MAX));
         if acked.rtt.standing < base + target && self.tokens < cap {
             self.tokens += hold.growth() / self.tokens.max(1.0);
@@ -501,18 +497,6 @@ impl Steady {
         let arrives = 1.0 - self.origin.innocent(self.tokens);
         (tokens * self.push.gain() / arrives).min(WINDOW_MAX)
     }
-}
-
-/// The window that an application may have that does not use all of it: twice what is in flight, so that the loss of all of that in one burst
-/// leaves room for what comes next. One that sends more than a thin stream has to earn its window.
-/// RFC 9002 section 7.8 would not let it grow.
-fn headroom(acked: &Acked) -> f64 {
-    (2.0 * acked.in_flight as f64).min(HEADROOM_MAX)
-}
-
-/// Whether such an application may have a larger window now: no queue shows.
-fn may_have_more(acked: &Acked, tokens: f64) -> bool {
-    tokens < headroom(acked) && acked.rtt.latest <= acked.rtt.minimum.mul_f64(QUEUE_SHOWS)
 }
 
 impl Controller for Steady {
@@ -557,7 +541,7 @@ impl Controller for Steady {
         } else {
             match self.mode {
                 Mode::SlowStart(start) if self.is_thin(acked, self.tally.acked) => {
-                    if !start.waits() && may_have_more(acked, self.tokens) {
+                    if !start.waits() && headroom::may_grow(acked, self.tokens) {
                         self.tokens += 1.0;
                     }
                 }
