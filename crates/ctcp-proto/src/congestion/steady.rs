@@ -365,14 +365,8 @@ impl Steady {
         }
     }
 
-    /// Whether the application sends so little, `packets` of a round trip, that the queue is hardly its own. One that uses much of a window
-    /// that has grown may fill it.
-    fn is_thin(&self, acked: &Acked, packets: u32) -> bool {
-        acked.is_app_limited && (self.tokens <= INITIAL_WINDOW || 2.0 * f64::from(packets) < self.tokens)
-    }
-
     fn on_slow_start_ack(&mut self, acked: &Acked, mut start: SlowStart) {
-        if !start.waits() && (!acked.is_app_limited || headroom::may_grow(acked, self.tokens)) {
+        if !start.waits() && (!acked.is_app_limited || headroom::may_grow(&self.share, acked, self.tokens)) {
             self.tokens = (self.tokens + 1.0).min(WINDOW_MAX);
         }
         let mean = self.base.is_restless().then(|| self.base.empty(&acked.rtt));
@@ -453,7 +447,7 @@ impl Steady {
     }
 
     fn on_hold_ack(&mut self, acked: &Acked, hold: Hold) {
-        if acked.is_app_limited && self.tokens >= headroom::of(acked.in_flight).max(INITIAL_WINDOW) {
+        if acked.is_app_limited && self.tokens >= INITIAL_WINDOW {
             self.regain = None;
             return;
         }
@@ -473,8 +467,7 @@ impl Steady {
         }
         let room = self.delivered_in(base + target.mul_f64(CAP_TARGETS));
         // What an application sends is only a lower bound of what the path delivers.
-        let unused =
-            if acked.is_app_limited { headroom::of(acked.in_flight).max(INITIAL_WINDOW) } else { 0.0 };
+        let unused = if acked.is_app_limited { INITIAL_WINDOW } else { 0.0 };
         let cap = room.map_or(WINDOW_MAX, |room| (room + CAP_PACKETS).max(unused).min(WINDOW_MAX));
         if acked.rtt.standing < base + target && self.tokens < cap {
             self.tokens += hold.growth() / self.tokens.max(1.0);
@@ -541,7 +534,7 @@ impl Controller for Steady {
         } else {
             match self.mode {
                 Mode::SlowStart(start) if self.is_thin(acked, self.tally.acked) => {
-                    if !start.waits() && headroom::may_grow(acked, self.tokens) {
+                    if !start.waits() && headroom::may_grow(&self.share, acked, self.tokens) {
                         self.tokens += 1.0;
                     }
                 }

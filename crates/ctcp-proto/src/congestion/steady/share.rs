@@ -12,18 +12,21 @@ const COMPETED: Duration = Duration::from_secs(16);
 pub(super) struct Share {
     /// The part of a flow's growth that leads to the share. Rates grow with the root of growth.
     part: f64,
+    /// The connection has further paths.
+    pub(super) is_one_of_several: bool,
     competed_at: Option<Instant>,
 }
 
 impl Default for Share {
     fn default() -> Self {
-        Self { part: 1.0, competed_at: None }
+        Self { part: 1.0, is_one_of_several: false, competed_at: None }
     }
 }
 
 impl Share {
     pub(super) fn set(&mut self, share: f64) {
         self.part = share * share;
+        self.is_one_of_several = true;
     }
 
     /// The flow competes: the part of its growth that it may use.
