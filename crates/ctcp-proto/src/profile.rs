@@ -63,6 +63,8 @@ impl fmt::Display for ProfileName {
 pub enum AckRule {
     /// Every second packet, and at once if the set of missing packets changes.
     Delayed,
+    /// The same until the sender asks for less.
+    Requested,
     /// Every packet, like the papers' receivers.
     EveryPacket,
 }
@@ -172,7 +174,7 @@ impl Profile {
         code: Code::BLOCK,
         redundancy: Redundancy::FROM_LOSS,
         congestion: Algorithm::DEFAULT,
-        rules: Rules { interactive: true, ..Rules::GENERAL },
+        rules: Rules { acks: AckRule::Requested, interactive: true, ..Rules::GENERAL },
     };
 
     /// The CTCP paper of 2013.

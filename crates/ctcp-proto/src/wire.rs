@@ -32,7 +32,9 @@ pub use fragment::{Fragment, FragmentBuilder, Fragments, MESSAGE_SIZE_MAX, fragm
 pub use frame::combination::COMBINATION_LENGTH_MAX;
 pub use frame::path_ack::{ACK_BITMAP_BYTES_MAX, ACK_RANGES_MAX, AckRanges, EcnCounts, PathAck};
 pub use frame::report::{DecoderReport, REPORT_INTERVALS_MAX};
-pub use frame::{CLOSE_REASON_MAX, Combination, Frame, Frames, NewTicket, SKIPPABLE_FRAME_MIN, frames};
+pub use frame::{
+    AckFrequency, CLOSE_REASON_MAX, Combination, Frame, Frames, NewTicket, SKIPPABLE_FRAME_MIN, frames,
+};
 pub use header::{
     DATAGRAM_SIZE_MIN, FIRST_PACKET_TAG_LENGTH, LongHeader, LongPacket, NOISE_MESSAGE_MAX, PART_LENGTH, Peek,
     RejectReason, ShortHeader, TAG_LENGTH, TOKEN_MAX, VERSION, VersionNegotiation, is_long_header, peek,

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use ctcp_proto::crypto::FirstPacketKey;
 use ctcp_proto::wire::{
-    AckRanges, Combination, DecoderReport, EcnCounts, Fragment, FragmentBuilder, Frame, LongHeader,
-    LongPacket, MissingInterval, NewTicket, PART_LENGTH, Parameters, PathAck, ProfileParameter, Refusal,
-    RejectReason, ServerAnswer, StreamFrame, SymbolBuilder, VERSION, VersionNegotiation, fragments_in_symbol,
-    frames, frames_in_symbol,
+    AckFrequency, AckRanges, Combination, DecoderReport, EcnCounts, Fragment, FragmentBuilder, Frame,
+    LongHeader, LongPacket, MissingInterval, NewTicket, PART_LENGTH, Parameters, PathAck, ProfileParameter,
+    Refusal, RejectReason, ServerAnswer, StreamFrame, SymbolBuilder, VERSION, VersionNegotiation,
+    fragments_in_symbol, frames, frames_in_symbol,
 };
 use ctcp_proto::{ConnectionId, ContextId, PathId, SecretKey, StreamId};
 
@@ -297,6 +297,15 @@ fn control_frames_are_as_on_the_page() {
             },
         ),
         ("PATH_PREFERENCE 64", "20 40", Frame::PathPreference(64)),
+        (
+            "ACK_FREQUENCY 8 packets, 10 ms, gaps wait",
+            "4042 04 08 6710 00",
+            Frame::AckFrequency(AckFrequency {
+                packets: 8,
+                delay: Duration::from_millis(10),
+                hurries_at_gaps: false,
+            }),
+        ),
         (
             "RESET_TOKEN",
             "15 000102030405060708090a0b0c0d0e0f",

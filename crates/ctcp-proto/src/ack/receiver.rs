@@ -2,7 +2,7 @@
 //!
 //! An ACK is due for every second ack-eliciting packet, and after the acknowledgement delay. It is due at once if a number is missing or a
 //! gap is filled, since the sender's loss detection depends on it. Some profiles acknowledge every packet, like the papers' receivers. On a
-//! path through relays every eighth packet is enough, and gaps do not hurry.
+//! path through relays every eighth packet is enough, and gaps do not hurry. The sender may ask for the same ([`AckFrequency`]).
 //!
 //! Requirement: C6
 
@@ -13,7 +13,7 @@ use ctcp_base::Instant;
 use super::ranges::{Inserted, ReceivedNumbers};
 use crate::id::PathId;
 use crate::network::Ecn;
-use crate::wire::{AckRanges, DatagramBuilder, EcnCounts, Frame, PathAck};
+use crate::wire::{AckFrequency, AckRanges, DatagramBuilder, EcnCounts, Frame, PathAck};
 
 /// The default delay of an ACK. The sender subtracts it from its samples, so it costs little accuracy. A coded flow can wait a quarter of
 /// the papers' 20 ms round trip for its feedback, hence 5 ms.
@@ -26,11 +26,14 @@ const MIN_ACK_DELAY: Duration = Duration::from_millis(1);
 const PATH_ACK_SIZE_MAX: usize = 500;
 
 /// Number of ack-eliciting packets covered by one ACK.
-const PACKETS_PER_ACK: u32 = 2;
+pub(crate) const PACKETS_PER_ACK: u32 = 2;
 
 /// The same through relays, which repair losses and control congestion themselves: nothing waits for such an ACK, and it costs a symbol on
 /// each hop.
 const PACKETS_PER_ACK_PATIENT: u32 = 8;
+
+/// The longest delay that a sender may ask for.
+const REQUESTED_DELAY_MAX: Duration = Duration::from_secs(1);
 
 /// Number of ranges from which an ACK is long enough to request its own acknowledgement, so that old ranges can be dropped (RFC 9000
 /// section 13.2.4).
@@ -53,6 +56,12 @@ pub(crate) struct AckScheduler {
     /// The current delay: the configured one, or a quarter of the round trip if that is less.
     ack_delay: Duration,
     every_packet: bool,
+    /// The packets covered by one ACK.
+    packets: u32,
+    /// Whether a gap or its filling is acknowledged at once.
+    hurries_at_gaps: bool,
+    /// The number of the packet in which the sender last asked for another frequency.
+    asked_in: Option<u64>,
     ecn: EcnCounts,
     /// When an ACK was last sent in an ack-eliciting packet.
     last_confirmable: Option<Instant>,
@@ -72,6 +81,9 @@ impl AckScheduler {
             max_ack_delay,
             ack_delay: max_ack_delay,
             every_packet,
+            packets: PACKETS_PER_ACK,
+            hurries_at_gaps: true,
+            asked_in: None,
             ecn: EcnCounts::default(),
             last_confirmable: None,
             round_trip: crate::recovery::rtt::INITIAL_RTT,
@@ -81,7 +93,7 @@ impl AckScheduler {
 
     /// For a path through relays, on which packets may arrive long after later ones.
     pub(crate) fn patient(self) -> Self {
-        Self { remembered: REMEMBERED, ..self }
+        Self { remembered: REMEMBERED, packets: PACKETS_PER_ACK_PATIENT, hurries_at_gaps: false, ..self }
     }
 
     fn is_patient(&self) -> bool {
@@ -115,13 +127,31 @@ impl AckScheduler {
         if ack_eliciting {
             self.pending += 1;
             // RFC 9000 13.2.1: a congestion mark should not wait, either.
-            let is_late = is_out_of_order && !self.is_patient();
+            let is_late = is_out_of_order && self.hurries_at_gaps;
             let is_urgent = is_late || self.every_packet || ecn == Some(Ecn::Ce);
-            let packets = if self.is_patient() { PACKETS_PER_ACK_PATIENT } else { PACKETS_PER_ACK };
-            let deadline = if is_urgent || self.pending >= packets { now } else { now + self.ack_delay };
+            let deadline = if is_urgent || self.pending >= self.packets { now } else { now + self.ack_delay };
             self.due = Some(self.due.map_or(deadline, |due| due.min(deadline)));
         }
         true
+    }
+
+    /// The sender asks for another frequency in packet `number`.
+    pub(crate) fn on_request(&mut self, number: u64, request: &AckFrequency) {
+        if self.is_patient() || self.asked_in.is_some_and(|newest| newest > number) {
+            return;
+        }
+        self.asked_in = Some(number);
+        self.packets = u32::try_from(request.packets).unwrap_or(u32::MAX).max(1);
+        self.max_ack_delay = request.delay.min(REQUESTED_DELAY_MAX);
+        self.hurries_at_gaps = request.hurries_at_gaps;
+        self.set_round_trip(self.round_trip);
+    }
+
+    /// A repair ended a stall. The ACK is sent at once so that the sender knows that nothing is missing any more, unless it wants fewer.
+    pub(crate) fn on_repaired(&mut self, now: Instant) {
+        if self.hurries_at_gaps || self.is_patient() {
+            self.on_news(now);
+        }
     }
 
     /// Requests an ACK at once for another reason: a symbol was decoded.

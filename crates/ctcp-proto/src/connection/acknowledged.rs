@@ -35,17 +35,15 @@ impl Established {
             TransportError::new(TransportErrorCode::ProtocolViolation, "ACK of packets that were never sent")
         })?;
         if let Some(sent) = summary.rtt_sample_from {
-            path.on_rtt_sample(now, now - sent, ack.delay.min(self.negotiated.peer_max_ack_delay));
+            let delay_max = self.negotiated.peer_max_ack_delay.max(path.ack_requests.delay_max());
+            path.on_rtt_sample(now, now - sent, ack.delay.min(delay_max));
         }
         if summary.has_ack_eliciting {
             path.on_progress(now);
         }
         path.on_ecn_counts(path.sent.largest_acked() > largest_before, &acked, ack.ecn);
-        for packet in acked.drain(..) {
-            self.on_packet_acked(now, id, packet);
-        }
+        self.handle_fates(now, id, &mut acked);
         self.paths[id].acked_scratch = acked;
-        self.detect_losses(now, id);
         self.paths[id].finish_ack(now);
         scheduler::share_bottlenecks(now, &mut self.paths);
         Ok(())
@@ -113,16 +111,26 @@ impl Established {
         self.paths[id].on_acked(now, &acked);
     }
 
-    /// Declares packets lost and notifies the components concerned. Coded data is not retransmitted; only the number of degrees of freedom
-    /// in flight changes.
+    /// Declares packets lost.
     pub(super) fn detect_losses(&mut self, now: Instant, id: PathId) {
+        self.handle_fates(now, id, &mut Vec::new());
+    }
+
+    /// Declares packets lost, and notifies the components concerned of these and of the packets `acked`. Averages of the loss need them in the
+    /// order in which they were sent. Coded data is not retransmitted; only the number of degrees of freedom in flight changes.
+    fn handle_fates(&mut self, now: Instant, id: PathId, acked: &mut Vec<AckedPacket<Contents>>) {
         let path = &mut self.paths[id];
         let mut lost = core::mem::take(&mut path.lost_scratch);
         let thresholds = path.measured.losses.thresholds(now, &path.measured.rtt);
         path.owed.loss_deadline = path.sent.detect_losses(now, thresholds, &mut lost);
-        for packet in lost.drain(..) {
-            self.on_packet_lost(now, id, packet);
+        let mut losses = lost.drain(..).peekable();
+        for packet in acked.drain(..) {
+            while let Some(lost) = losses.next_if(|lost| lost.packet.number < packet.packet.number) {
+                self.on_packet_lost(now, id, lost);
+            }
+            self.on_packet_acked(now, id, packet);
         }
+        losses.for_each(|packet| self.on_packet_lost(now, id, packet));
         let path = &mut self.paths[id];
         path.lost_scratch = lost;
         path.owed.retransmission.on_lost(path.sent.has_ack_eliciting_outstanding());
@@ -137,6 +145,9 @@ impl Established {
             &mut self.early,
             &mut self.path_changes,
         );
+        if contents.ack_frequency {
+            self.paths[id].ack_requests.on_lost();
+        }
         if let Some(size) = contents.mtu_probe {
             self.paths[id].on_mtu_probe_lost(now, lost.packet.number, size);
             return;

@@ -23,6 +23,8 @@ pub(crate) struct Contents {
     pub(crate) reset_token: bool,
     /// It carried a NEW_TICKET.
     pub(crate) ticket: bool,
+    /// It carried an ACK_FREQUENCY.
+    pub(crate) ack_frequency: bool,
     /// It carried a KEY_SHARE.
     pub(crate) key_share: bool,
     /// It carried a PATH_ABANDON of this path.

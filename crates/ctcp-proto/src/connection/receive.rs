@@ -209,6 +209,7 @@ impl Established {
                 Frame::PathResponse(data) => {
                     self.on_path_response(now, id, packet.network.remote, data);
                 }
+                Frame::AckFrequency(request) => self.paths[id].acks.on_request(packet.number.0, &request),
                 Frame::PathPreference(preference) => self.on_path_preference(id, preference)?,
                 Frame::NewConnectionId { path, id } => self.on_new_connection_id(path, id)?,
                 Frame::PathAbandon(path) => {
@@ -230,8 +231,7 @@ impl Established {
         let acks = &mut self.paths[id].acks;
         acks.on_packet(now, packet.number.0, ack_eliciting, packet.ecn);
         if is_news {
-            // A repair ended a stall. The ACK is sent at once so that the sender knows that nothing is missing any more.
-            acks.on_news(now);
+            acks.on_repaired(now);
         }
         Ok(Received::Handled)
     }

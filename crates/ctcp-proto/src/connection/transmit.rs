@@ -177,6 +177,9 @@ impl Established {
                 contents,
             },
         );
+        if hurries {
+            path.ack_requests.on_interruption();
+        }
         if is_alone {
             path.admission.on_sent_alone(now, path.sent.packets_in_flight());
         }
@@ -237,13 +240,17 @@ impl Established {
                 let path = &mut self.paths[id];
                 path.set_app_limited(path.has_window());
             }
-            return Ok(None);
+            if !self.paths[id].ack_requests.is_due() {
+                return Ok(None);
+            }
         }
         let turn = Turn { id, is_first, ranking, conditions: self.conditions(now, id) };
         let mut contents = Contents::default();
         let datagram_size = usize::try_from(self.paths[id].datagram_size()).unwrap_or(usize::MAX);
         let mut builder = self.open_builder(id, core::mem::take(buffer), datagram_size);
         let choice = self.choose(now, turn);
+        // A transfer may just have ended or stalled.
+        let is_owed = is_owed || self.paths[id].ack_requests.is_due();
         let must_ping = must_ping || (self.paths[id].owed.probes > 0 && choice.is_none());
         if choice.is_none() && !is_owed && !must_ping {
             *buffer = builder.abandon();
@@ -254,6 +261,7 @@ impl Established {
         {
             self.write_acknowledgement(now, id, ack_is_due, &mut builder, &mut contents);
         }
+        contents.ack_frequency = self.paths[id].write_ack_request(&mut builder);
         if turn.is_first {
             self.write_control(now, id, pace, &mut builder, &mut contents);
         }

@@ -5,7 +5,6 @@ use core::time::Duration;
 use ctcp_base::Instant;
 
 use super::mtu::{BASE, MtuDiscovery};
-use crate::ack::receiver::MAX_ACK_DELAY;
 use crate::crypto::random::SecretRng;
 use crate::id::PacketNumber;
 use crate::recovery::rtt::RttEstimator;
@@ -76,21 +75,22 @@ impl Owed {
         if self.probe.count() >= LARGE_PROBES { BASE } else { self.mtu.current() }
     }
 
-    /// When to send a probe. `None` if no packet is waiting for an acknowledgement. The time counts from the last packet, or from
-    /// `unanswered_since` if that is earlier.
+    /// When to send a probe. `None` if no packet is waiting for an acknowledgement, which the peer may delay by `ack_delay`. The time counts
+    /// from the last packet, or from `unanswered_since` if that is earlier.
     pub(super) fn probe_deadline<C>(
         &self,
         sent: &SentPackets<C>,
         rtt: &RttEstimator,
+        ack_delay: Duration,
         unanswered_since: Option<Instant>,
     ) -> Option<Instant> {
         let outstanding = sent.has_ack_eliciting_outstanding();
         let last = sent.last_ack_eliciting_sent().filter(|_| outstanding)?;
         let last = unanswered_since.map_or(last, |since| last.min(since));
-        let deadline = self.probe.deadline(last, rtt, MAX_ACK_DELAY);
+        let deadline = self.probe.deadline(last, rtt, ack_delay);
         let hasty =
             self.hasty_rtt.filter(|_| sent.largest_acked().is_none() && self.probe.count() < HASTY_PROBES);
-        Some(hasty.map_or(deadline, |rtt| deadline.min(last + 2 * rtt + MAX_ACK_DELAY)))
+        Some(hasty.map_or(deadline, |rtt| deadline.min(last + 2 * rtt + ack_delay)))
     }
 
     /// Sets a lower bound of the handshake's round trip. Until something is acknowledged, an unnecessary probe costs less than a lost

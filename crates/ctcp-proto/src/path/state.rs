@@ -13,6 +13,7 @@ use core::time::Duration;
 
 use ctcp_base::Instant;
 
+mod frequency;
 mod hop;
 
 use super::admission::Admission;
@@ -25,6 +26,7 @@ use super::mtu::MtuDiscovery;
 use super::owed::Owed;
 use super::silence::Silence;
 use super::validation::{OPENING_MAX, PathValidation};
+use crate::ack::frequency::AckRequests;
 use crate::ack::receiver::{AckScheduler, MAX_ACK_DELAY};
 use crate::code::Code;
 use crate::congestion::{Acked, ControllerFactory, Lost, Sent, TimedOut};
@@ -68,6 +70,7 @@ pub(crate) struct Path {
     pub(crate) destination: ConnectionId,
     pub(crate) sent: SentPackets<Contents>,
     pub(crate) acks: AckScheduler,
+    pub(crate) ack_requests: AckRequests,
     pub(crate) replay: ReplayWindow,
     pub(crate) ecn: EcnState,
     pub(crate) measured: Measured,
@@ -112,6 +115,7 @@ impl Path {
             destination: ConnectionId::default(),
             sent: SentPackets::new(),
             acks: AckScheduler::new(MAX_ACK_DELAY, profile.acknowledges_every_packet()),
+            ack_requests: AckRequests::new(),
             replay: ReplayWindow::new(),
             ecn: EcnState::new(profile.answers_to_marks()),
             measured: Measured::new(now, profile.rules),
@@ -440,6 +444,7 @@ impl Path {
     pub(crate) fn finish_ack(&mut self, now: Instant) {
         self.measured.delivery.finish_ack(now, self.measured.rtt.minimum(now));
         self.admission.update_rate(now, &self.measured.rtt, self.owed.mtu.current());
+        self.request_acks(now);
     }
 
     /// The datagram size of the path changed.
@@ -451,6 +456,7 @@ impl Path {
     pub(crate) fn set_app_limited(&mut self, is_app_limited: bool) {
         self.admission.set_app_limited(is_app_limited);
         if is_app_limited {
+            self.ack_requests.on_interruption();
             self.measured.delivery.on_app_limited(self.sent.bytes_in_flight());
         }
     }
@@ -490,12 +496,13 @@ impl Path {
 
     /// How long to wait for an acknowledgement before the path is probed.
     pub(crate) fn probe_interval(&self) -> Duration {
-        self.owed.probe.interval(&self.measured.rtt, MAX_ACK_DELAY)
+        self.owed.probe.interval(&self.measured.rtt, self.ack_requests.delay())
     }
 
     /// When to send a probe. `None` if no packet is waiting for an acknowledgement.
     pub(crate) fn probe_deadline(&self) -> Option<Instant> {
-        self.owed.probe_deadline(&self.sent, &self.measured.rtt, self.unanswered_since())
+        let delay = self.ack_requests.delay();
+        self.owed.probe_deadline(&self.sent, &self.measured.rtt, delay, self.unanswered_since())
     }
 
     /// See [`Owed::set_hasty_rtt`].
@@ -508,7 +515,7 @@ impl Path {
         if self.profile.counts_symbols() {
             return None;
         }
-        self.owed.retransmission.deadline(&self.measured.rtt, MAX_ACK_DELAY)
+        self.owed.retransmission.deadline(&self.measured.rtt, self.ack_requests.delay())
     }
 
     /// Whether the profile sends everything as what must arrive soon.
@@ -532,7 +539,7 @@ impl Path {
         if self.profile.acknowledges_every_packet() {
             return Some(smoothed * 3 / 2);
         }
-        Some((smoothed * 3 / 2).max(smoothed + 4 * self.measured.rtt.variance()) + MAX_ACK_DELAY)
+        Some((smoothed * 3 / 2).max(smoothed + 4 * self.measured.rtt.variance()) + self.ack_requests.delay())
     }
 
     /// True if expired packets leave the congestion window, so that new packets may be sent in their place. Otherwise, after the loss of a

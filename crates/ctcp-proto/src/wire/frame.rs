@@ -1,5 +1,6 @@
 //! The frames of a packet (PROTOCOL.md section 4): one enum, parsed by [`frames`] and written by [`Frame::write`].
 
+mod ack_frequency;
 mod close;
 pub(crate) mod combination;
 mod control;
@@ -12,6 +13,7 @@ use crate::id::{ConnectionId, ContextId, PathId, StreamId};
 use crate::wire::varint::{Reader, varint_length, write_varint};
 use crate::wire::{DecoderReport, Malformed, PathAck};
 
+pub use ack_frequency::AckFrequency;
 pub use close::CLOSE_REASON_MAX;
 pub use combination::Combination;
 pub use new_ticket::NewTicket;
@@ -47,6 +49,7 @@ pub(crate) mod kind {
     pub(crate) const NEW_TICKET: u8 = 0x1e;
     pub(crate) const PATH_ABANDON: u8 = 0x1f;
     pub(crate) const PATH_PREFERENCE: u8 = 0x20;
+    pub(crate) const ACK_FREQUENCY: u8 = 0x42;
 }
 
 /// Frames of this type and above have a length after the type, so that a receiver can skip those it does not know.
@@ -106,6 +109,8 @@ pub enum Frame<'a> {
     PathAbandon(PathId),
     /// How much the client prefers the path of this packet; lower numbers are preferred.
     PathPreference(u8),
+    /// How often the sender wants packets of this path acknowledged.
+    AckFrequency(AckFrequency),
     /// Packets of this path to the sender of the frame have this destination id.
     NewConnectionId {
         /// The path, which may be open or not.
@@ -152,7 +157,11 @@ impl<'a> Frame<'a> {
     fn parse(reader: &mut Reader<'a>) -> Result<Self, Malformed> {
         let kind = reader.shortest_varint()?;
         if kind >= SKIPPABLE_FRAME_MIN {
-            return Ok(Self::Skippable { kind, contents: reader.prefixed()? });
+            let contents = reader.prefixed()?;
+            if kind == u64::from(kind::ACK_FREQUENCY) {
+                return AckFrequency::parse(contents).map(Self::AckFrequency);
+            }
+            return Ok(Self::Skippable { kind, contents });
         }
         match kind as u8 {
             kind::PADDING => Ok(Self::Padding(path::parse_padding(reader))),
@@ -221,6 +230,7 @@ impl<'a> Frame<'a> {
                 write_varint(out, u64::from(id.0));
             }
             Self::PathPreference(preference) => path::write(kind::PATH_PREFERENCE, &[*preference], out),
+            Self::AckFrequency(frequency) => frequency.write(out),
             Self::NewConnectionId { path, id } => {
                 out.push(kind::NEW_CONNECTION_ID);
                 write_varint(out, u64::from(path.0));
@@ -257,6 +267,7 @@ impl<'a> Frame<'a> {
             Self::PathChallenge(data) | Self::PathResponse(data) => 1 + data.len(),
             Self::PathAbandon(id) => 1 + varint_length(u64::from(id.0)),
             Self::PathPreference(_) => 2,
+            Self::AckFrequency(frequency) => frequency.length(),
             Self::NewConnectionId { path, id } => 2 + varint_length(u64::from(path.0)) + id.as_bytes().len(),
             Self::Close { code, reason, .. } => close::length(*code, reason),
             Self::Skippable { kind, contents } => {

@@ -31,6 +31,13 @@ impl fmt::Display for Frame<'_> {
             Self::ResetToken(_) => formatter.write_str("RESET_TOKEN"),
             Self::NewTicket(ticket) => write!(formatter, "NEW_TICKET for {} s", ticket.lifetime),
             Self::PathPreference(preference) => write!(formatter, "PATH_PREFERENCE {preference}"),
+            Self::AckFrequency(frequency) => write!(
+                formatter,
+                "ACK_FREQUENCY {} packets, {} us{}",
+                frequency.packets,
+                frequency.delay.as_micros(),
+                if frequency.hurries_at_gaps { ", gaps at once" } else { "" },
+            ),
             Self::PathAbandon(id) => write!(formatter, "PATH_ABANDON {}", id.0),
             Self::NewConnectionId { path, id } => {
                 write!(formatter, "NEW_CONNECTION_ID {id:?} for {path}")

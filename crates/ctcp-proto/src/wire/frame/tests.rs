@@ -8,6 +8,9 @@ use crate::wire::{
     AckRanges, COMBINATION_LENGTH_MAX, EcnCounts, MissingInterval, STREAMS_MAX, TOKEN_MAX, VARINT_MAX,
 };
 
+/// Types from here on have no meaning.
+const FIRST_UNKNOWN: u64 = 0x43;
+
 /// Numbers of all varint lengths, small ones as often as large ones.
 pub(crate) fn any_varint() -> impl Strategy<Value = u64> {
     (0u32..=62, any::<u64>()).prop_map(|(bits, noise)| noise & ((1 << bits) - 1))
@@ -150,6 +153,10 @@ fn any_frame(bytes: &'static [u8], text: &'static str) -> impl Strategy<Value = 
         any::<[u8; 8]>().prop_map(Frame::PathChallenge),
         any::<u8>().prop_map(|id| Frame::PathAbandon(PathId(id))),
         any::<u8>().prop_map(Frame::PathPreference),
+        (1..=VARINT_MAX, 0..=VARINT_MAX, any::<bool>()).prop_map(|(packets, micros, hurries_at_gaps)| {
+            let delay = Duration::from_micros(micros);
+            Frame::AckFrequency(AckFrequency { packets, delay, hurries_at_gaps })
+        }),
         (any::<u8>(), prop::collection::vec(any::<u8>(), 1..=ConnectionId::MAX)).prop_map(|(path, id)| {
             Frame::NewConnectionId { path: PathId(path), id: ConnectionId::new(&id).expect("at most 20") }
         }),
@@ -160,7 +167,7 @@ fn any_frame(bytes: &'static [u8], text: &'static str) -> impl Strategy<Value = 
             reason: text
         }),
         (any_varint(), payload)
-            .prop_map(|(kind, contents)| Frame::Skippable { kind: kind.max(SKIPPABLE_FRAME_MIN), contents }),
+            .prop_map(|(kind, contents)| Frame::Skippable { kind: kind.max(FIRST_UNKNOWN), contents }),
     ]
 }
 
@@ -263,6 +270,7 @@ fn padding_acknowledgements_reports_closes_and_unknown_odd_types_are_not_ack_eli
         Frame::PathChallenge([0; 8]),
         Frame::PathAbandon(PathId(3)),
         Frame::PathPreference(64),
+        Frame::AckFrequency(AckFrequency { packets: 1, delay: Duration::ZERO, hurries_at_gaps: true }),
         Frame::NewConnectionId { path: PathId(1), id: ConnectionId::new(&[1; 8]).expect("8 bytes") },
         Frame::PathResponse([0; 8]),
         Frame::Skippable { kind: 0x40, contents: &[] },
