@@ -156,6 +156,12 @@ pub trait Controller: Debug + Send {
     /// The current phase.
     fn phase(&self) -> Phase;
 
+    /// The mean number of packets in a burst of losses, if the path itself loses packets in bursts; 1 otherwise. After a timeout it takes
+    /// about so many packets until one arrives.
+    fn burst_length(&self) -> u32 {
+        1
+    }
+
     /// Whether it has lately seen a queue that others cause, so that it competes for a share of a bottleneck.
     fn is_competing(&self, _now: Instant) -> bool {
         false

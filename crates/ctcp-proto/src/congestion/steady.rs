@@ -579,6 +579,10 @@ impl Controller for Steady {
         }
     }
 
+    fn burst_length(&self) -> u32 {
+        if self.origin.seen() >= 0.02 && self.tokens >= 2.0 && !self.is_lossy { (self.origin.burst_length().ceil() as u32).max(1) } else { 1 }
+    }
+
     fn is_competing(&self, now: Instant) -> bool {
         self.share.is_competing(now)
     }

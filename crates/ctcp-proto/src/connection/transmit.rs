@@ -19,6 +19,9 @@ use crate::recovery::sent::SentPacket;
 use crate::stream::{Lane, Outlet, Pace};
 use crate::wire::{DatagramBuilder, Frame, NewPacket, symbol_size_for_datagram};
 
+/// Probes that do not wait for the pacer (RFC 9002 section 6.2.4).
+const PROBES_AT_ONCE: u8 = 2;
+
 /// Bytes of a short acknowledgement with a report.
 const ACK_TYPICAL: usize = 32;
 
@@ -447,6 +450,12 @@ impl Established {
             // Data would be lost if the path is dead. A PING shows whether it is. A copy may be lost.
             let may_copy = mode == PathMode::Redundant && path.has_window() && path.next_paced(now).is_none();
             return if may_copy { self.choose_copy(turn.id) } else { None };
+        }
+        if path.owed.probes > PROBES_AT_ONCE
+            && let Some(time) = path.next_paced(now)
+        {
+            self.timers.wait_for_pacer(time);
+            return None;
         }
         if path.owed.probes > 0 {
             let useful = self.choose_useful(now, turn);

@@ -392,6 +392,7 @@ impl Path {
 
     /// Nothing was acknowledged for gamma RTT: the congestion state is discarded (CTCP sections 4.1 and 4.3).
     pub(crate) fn on_retransmission_timeout(&mut self, now: Instant) {
+        if std::env::var_os("DBG").is_some() { eprintln!("RTO {:.4} {:?}", now.as_nanos() as f64*1e-9, self.admission.controller); }
         self.owed.retransmission.on_timeout(now);
         self.measured.loss_average.on_timeout();
         self.admission.controller.on_timeout(&TimedOut {

@@ -29,6 +29,8 @@ pub(crate) struct Bursts {
     losses: u32,
     /// The fraction of losses that follow others immediately.
     following: f64,
+    /// The mean length of the row that a lost packet belongs to. Rows that are still growing count when they end.
+    length: f64,
 }
 
 impl Bursts {
@@ -46,6 +48,9 @@ impl Bursts {
     /// Adds a loss. It follows others if at least `least` precede it in a row, and does not if none does. Between that it tells nothing.
     fn add(&mut self, number: PacketNumber, least: u32) {
         let is_next = self.last.is_some_and(|last| last.0 + 1 == number.0);
+        if !is_next && self.last.is_some() {
+            self.end_row();
+        }
         self.row = if is_next { self.row.saturating_add(1) } else { 0 };
         self.last = Some(number);
         if (1..least).contains(&self.row) {
@@ -55,6 +60,17 @@ impl Bursts {
         let follows = self.row > 0;
         let weight = WEIGHT.max(1.0 / f64::from(self.losses.saturating_add(PRIOR)));
         self.following += weight * (f64::from(u8::from(follows)) - self.following);
+    }
+
+    fn end_row(&mut self) {
+        let row = f64::from(self.row + 1);
+        let weight = WEIGHT.max(1.0 / f64::from(self.losses.saturating_add(PRIOR)));
+        self.length += (1.0 - (1.0 - weight).powf(row)) * (row - self.length);
+    }
+
+    /// The mean length of the row of losses that a lost packet belongs to.
+    pub(crate) fn length(&self) -> f64 {
+        self.length
     }
 
     /// The variance of the number of lost packets relative to that of independent losses with the same mean `loss`: 1 for independent

@@ -17,6 +17,9 @@ pub(crate) const PROBE_INTERVAL_MAX: Duration = Duration::from_millis(500);
 /// The same for a path that has never answered, where there is no hurry.
 const PROBE_INTERVAL_MAX_UNKNOWN: Duration = Duration::from_secs(3);
 
+/// The most packets of a probe.
+const BURST_PROBES_MAX: u32 = 16;
+
 /// Maximum exponent of the back-off, whatever the round-trip time.
 const BACKOFF_MAX: u32 = 10;
 
@@ -55,9 +58,12 @@ impl ProbeTimeout {
     }
 
     /// How many packets to send as a probe: two after an unanswered one, the maximum of RFC 9002 6.2.4. With a fifth of the packets lost,
-    /// silence is often just the loss of a probe.
-    pub(crate) fn packets(&self) -> u8 {
-        if self.backoff > 1 { 2 } else { 1 }
+    /// silence is often just the loss of a probe. More on a path that is known to lose packets in bursts of `burst_length`, but half as many
+    /// each time.
+    pub(crate) fn packets(&self, burst_length: u32) -> u8 {
+        let usual = if self.backoff > 1 { 2 } else { 1 };
+        let burst = burst_length.min(BURST_PROBES_MAX) >> self.backoff.saturating_sub(1).min(BACKOFF_MAX);
+        usual.max(burst as u8)
     }
 
     /// The deadline passed. The next interval is twice as long.

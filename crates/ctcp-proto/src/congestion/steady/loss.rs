@@ -134,6 +134,11 @@ impl Steady {
         }
     }
 
+    /// Whether the path itself loses packets in bursts.
+    pub(super) fn loses_in_bursts(&self) -> bool {
+        self.origin.seen() >= LOSS_KNOWN && self.origin.dispersion() > BURSTY
+    }
+
     /// The retransmission timeout expired.
     pub(super) fn answer_timeout(&mut self, timed_out: &TimedOut) {
         let is_first = self.before_timeout.is_none();
@@ -149,8 +154,7 @@ impl Steady {
         if is_first {
             self.empty_at = None;
             self.base.forget_longer();
-            let is_burst = self.origin.seen() >= LOSS_KNOWN && self.origin.dispersion() > BURSTY;
-            let part = if is_burst { 1.0 } else { REGAINED };
+            let part = if self.loses_in_bursts() { 1.0 } else { REGAINED };
             self.regain = before.is_settled.then_some(self.tokens * part);
             // Never more than there were. A small window stays as it is, since what is sent after a burst of losses must get through.
             self.tokens = (self.tokens / 2.0).clamp(self.tokens.min(FEW_TOKENS), INITIAL_WINDOW);

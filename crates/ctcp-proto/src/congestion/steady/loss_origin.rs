@@ -159,6 +159,11 @@ impl LossOrigin {
         self.bursts.dispersion(self.calm)
     }
 
+    /// The mean length of the row of losses that a lost packet belongs to.
+    pub(super) fn burst_length(&self) -> f64 {
+        self.bursts.length()
+    }
+
     /// Begins an experiment: the controller yields, and packets after `largest_sent` count.
     pub(super) fn begin(&mut self, largest_sent: PacketNumber, window: f64) {
         let most = (WINDOWS_MAX * window).max(PACKETS_MIN);
