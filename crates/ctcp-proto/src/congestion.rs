@@ -167,6 +167,11 @@ pub trait Controller: Debug + Send {
         false
     }
 
+    /// Whether it needs samples of the round trip more often than a few times in each: it grows fast, competes, or measures by means.
+    fn needs_samples(&self, now: Instant) -> bool {
+        self.phase() == Phase::SlowStart || self.is_competing(now)
+    }
+
     /// How large its share is to be while it competes, relative to that of one connection: less than 1 if further paths of its connection
     /// may share the bottleneck.
     fn set_share(&mut self, _share: f64) {}

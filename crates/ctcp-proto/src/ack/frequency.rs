@@ -2,8 +2,8 @@
 //!
 //! Each acknowledgement costs about 75 bytes, more where packets are lost, and processor time on both sides. With one for every second
 //! packet, that is 3 % of what it acknowledges, in a direction that is often the slower one. A bulk transfer with a large window needs only
-//! some two dozen per round trip. Everything else is acknowledged as before: slow start, small windows, data that must arrive soon, and the
-//! end of a transfer.
+//! some twenty per round trip. Everything else is acknowledged as before: slow start, small windows, competition with others, data that must
+//! arrive soon, and the end of a transfer.
 
 use core::time::Duration;
 
@@ -12,19 +12,24 @@ use ctcp_base::Instant;
 use super::receiver::{MAX_ACK_DELAY, PACKETS_PER_ACK};
 use crate::wire::{AckFrequency, Frame};
 
-/// Acknowledgements per window of a bulk transfer: enough for statistics of a round trip, and to notice losses soon.
-const ACKS_A_WINDOW: f64 = 24.0;
+/// Acknowledgements per window of a bulk transfer: enough to notice losses and queues soon.
+const ACKS_A_WINDOW: f64 = 20.0;
 
-/// Bounds of the number of packets per acknowledgement. With the lower one they take 1.3 % of what they acknowledge.
-const PACKETS_MIN: f64 = 5.0;
+/// Bounds of the number of packets per acknowledgement. With the lower one they take 2 % of what they acknowledge.
+const PACKETS_MIN: f64 = 3.0;
 const PACKETS_MAX: f64 = 32.0;
 
 /// The smallest window of a bulk transfer.
-const WINDOW_MIN: f64 = 4.0 * PACKETS_MIN;
+const WINDOW_MIN: f64 = 36.0;
 
 /// Fraction of the round trip by which an acknowledgement may be delayed, and the maximum delay.
 const DELAY_SHARE: u32 = 8;
 const DELAY_MAX: Duration = Duration::from_millis(50);
+
+/// How many acknowledgements the largest of them is remembered for. It counts at most so many times the packets asked for: more is a stall, not
+/// the loss of an acknowledgement.
+const BATCH_MEMORY: f64 = 32.0;
+const BATCH_MAX: f64 = 4.0;
 
 /// How long a flow must have used its window until it counts as a bulk transfer: so many round trips, and at least this time.
 const BULK_ROUNDS: u32 = 2;
@@ -44,6 +49,8 @@ pub(crate) struct Flow {
     /// Packets that may be in flight.
     pub(crate) window: f64,
     pub(crate) rtt: Duration,
+    /// Packets that the acknowledgement was the first to acknowledge.
+    pub(crate) acked: usize,
     /// The window grows quickly, or the flow must react quickly for another reason.
     pub(crate) is_alert: bool,
 }
@@ -58,11 +65,21 @@ pub(crate) struct AckRequests {
     delay_max: Duration,
     /// Since when the flow has used its window.
     busy_since: Option<Instant>,
+    /// The largest number of packets that one acknowledgement newly acknowledged lately. It is larger than asked for if acknowledgements are
+    /// lost.
+    batch: f64,
 }
 
 impl AckRequests {
     pub(crate) fn new() -> Self {
-        Self { told: UNASKED, wanted: UNASKED, is_lost: false, delay_max: MAX_ACK_DELAY, busy_since: None }
+        Self {
+            told: UNASKED,
+            wanted: UNASKED,
+            is_lost: false,
+            delay_max: MAX_ACK_DELAY,
+            busy_since: None,
+            batch: 0.0,
+        }
     }
 
     /// The flow does not use its window, or something was sent that must arrive soon.
@@ -71,8 +88,16 @@ impl AckRequests {
         self.wanted = UNASKED;
     }
 
+    /// Nothing was acknowledged for long. What is in flight is lost.
+    pub(crate) fn on_timeout(&mut self) {
+        self.on_interruption();
+        self.batch = 0.0;
+    }
+
     /// Packets were acknowledged.
     pub(crate) fn on_ack(&mut self, flow: &Flow) {
+        let acked = (flow.acked as f64).min(self.told.packets as f64 * BATCH_MAX);
+        self.batch = acked.max(self.batch + (acked - self.batch) / BATCH_MEMORY);
         if flow.is_alert || flow.window < WINDOW_MIN {
             self.on_interruption();
             return;
@@ -98,9 +123,9 @@ impl AckRequests {
         self.is_lost || self.told != self.wanted
     }
 
-    /// The frame, if the peer should be told.
-    pub(crate) fn frame(&self) -> Option<Frame<'static>> {
-        self.is_due().then_some(Frame::AckFrequency(self.wanted))
+    /// The frame to send.
+    pub(crate) fn frame(&self) -> Frame<'static> {
+        Frame::AckFrequency(self.wanted)
     }
 
     /// The frame was sent.
@@ -113,6 +138,13 @@ impl AckRequests {
     /// A packet with such a frame was lost.
     pub(crate) fn on_lost(&mut self) {
         self.is_lost = true;
+    }
+
+    /// How many more packets than usual may have arrived without an acknowledgement. They count as in flight, but are not on the path (as
+    /// in BBR, draft-ietf-ccwg-bbr section 5.5.9).
+    pub(crate) fn waiting(&self) -> u64 {
+        let is_asked = self.told != UNASKED;
+        if is_asked { (self.batch as u64).saturating_sub(1) } else { 0 }
     }
 
     /// How long the peer may delay an acknowledgement now.
@@ -133,7 +165,7 @@ mod tests {
     const RTT: Duration = Duration::from_millis(80);
 
     fn flow(millis: u64, window: f64) -> Flow {
-        Flow { now: Instant::from_millis(millis), window, rtt: RTT, is_alert: false }
+        Flow { now: Instant::from_millis(millis), window, rtt: RTT, acked: 10, is_alert: false }
     }
 
     /// Requests after a flow with this window has lasted for so long.
@@ -144,9 +176,9 @@ mod tests {
     }
 
     #[test]
-    fn a_bulk_transfer_asks_for_two_dozen_acknowledgements_per_window() {
+    fn a_bulk_transfer_asks_for_twenty_acknowledgements_per_window() {
         let packets = |window| after(500, window).wanted.packets;
-        assert_eq!([12.0, 40.0, 240.0, 5_000.0].map(packets), [2, 5, 10, 32]);
+        assert_eq!([35.0, 40.0, 240.0, 5_000.0].map(packets), [2, 3, 12, 32]);
         let asked = after(500, 240.0).wanted;
         assert_eq!((asked.delay, asked.hurries_at_gaps), (RTT / 8, false));
         assert!(!after(159, 240.0).is_due(), "only after two round trips");
@@ -157,7 +189,7 @@ mod tests {
     fn small_changes_are_not_worth_a_packet() {
         let mut requests = after(500, 240.0);
         requests.on_sent();
-        requests.on_ack(&flow(501, 340.0));
+        requests.on_ack(&flow(501, 350.0));
         assert!(!requests.is_due());
         requests.on_ack(&flow(502, 400.0));
         assert!(requests.is_due());
@@ -166,7 +198,7 @@ mod tests {
     #[test]
     fn an_interruption_returns_to_what_is_usual_and_a_lost_frame_is_sent_again() {
         let mut requests = after(500, 240.0);
-        assert!(requests.frame().is_some());
+        assert!(requests.is_due());
         requests.on_sent();
         assert!(!requests.is_due());
         assert_eq!(requests.delay(), RTT / 8);
@@ -174,7 +206,7 @@ mod tests {
         assert!(requests.is_due());
         requests.on_sent();
         requests.on_interruption();
-        assert_eq!(requests.frame(), Some(Frame::AckFrequency(UNASKED)));
+        assert_eq!(requests.frame(), Frame::AckFrequency(UNASKED));
         requests.on_sent();
         requests.on_ack(&flow(501, 240.0));
         assert!(!requests.is_due(), "the flow has to last again");

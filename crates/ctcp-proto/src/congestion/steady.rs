@@ -257,10 +257,6 @@ impl Steady {
         self.rate.map(|rate| rate * time.as_secs_f64() / packet)
     }
 
-    fn is_yielding(&self) -> bool {
-        self.yielding.is_some()
-    }
-
     fn on_sample(&mut self, rtt: &RttView) {
         self.tally.on_packet(rtt.latest);
         self.highest_queue = self.highest_queue.max(rtt.latest.saturating_sub(rtt.minimum_ever));
@@ -316,7 +312,7 @@ impl Steady {
                     self.leave_slow_start(acked, &start);
                 }
             }
-            Mode::Hold(hold) if !self.is_yielding() => {
+            Mode::Hold(hold) if !self.yielding.is_some() => {
                 if !self.is_pushing(acked, found, queue) {
                     self.on_hold_round(acked, hold, queue);
                 }
@@ -477,7 +473,7 @@ impl Steady {
     /// Packets that may be in flight: the tokens, increased by the path's own loss.
     fn in_flight(&self) -> f64 {
         let tokens = match (self.rtt, self.mode) {
-            (Some(rtt), _) if self.is_yielding() => self
+            (Some(rtt), _) if self.yielding.is_some() => self
                 .delivered_in(self.base.empty(&rtt))
                 .map_or(self.tokens, |all| self.tokens.min(YIELD * all)),
             // Enough to see the queue again, if there is one.
@@ -540,7 +536,7 @@ impl Controller for Steady {
                 }
                 Mode::SlowStart(start) => self.on_slow_start_ack(acked, start),
                 Mode::Compete { .. } if acked.is_app_limited => {}
-                _ if self.is_yielding() || self.push.is_running() => {}
+                _ if self.yielding.is_some() || self.push.is_running() => {}
                 Mode::Hold(hold) => self.on_hold_ack(acked, hold),
                 Mode::Compete { .. } => {
                     let growth = self.compete_growth * self.share.part(acked.now);
@@ -580,7 +576,11 @@ impl Controller for Steady {
     }
 
     fn burst_length(&self) -> u32 {
-        if self.origin.seen() >= 0.02 && self.tokens >= 2.0 && !self.is_lossy { (self.origin.burst_length().ceil() as u32).max(1) } else { 1 }
+        self.lost_in_a_row()
+    }
+
+    fn needs_samples(&self, now: Instant) -> bool {
+        self.base.is_restless() || matches!(self.mode, Mode::SlowStart(_)) || self.is_competing(now)
     }
 
     fn is_competing(&self, now: Instant) -> bool {

@@ -42,9 +42,10 @@ impl Established {
             path.on_progress(now);
         }
         path.on_ecn_counts(path.sent.largest_acked() > largest_before, &acked, ack.ecn);
+        let newly = acked.len();
         self.handle_fates(now, id, &mut acked);
         self.paths[id].acked_scratch = acked;
-        self.paths[id].finish_ack(now);
+        self.paths[id].finish_ack(now, newly);
         scheduler::share_bottlenecks(now, &mut self.paths);
         Ok(())
     }

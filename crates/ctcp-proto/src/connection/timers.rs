@@ -260,10 +260,6 @@ impl Established {
     /// Queues the control frames of all packets in flight on a path again, since those packets may be lost and the peer may be waiting for the
     /// frames.
     fn tell_control_again(&mut self, id: PathId) {
-        let path = &mut self.paths[id];
-        if path.sent.outstanding().any(|packet| packet.contents.ack_frequency) {
-            path.ack_requests.on_lost();
-        }
         for packet in self.paths[id].sent.outstanding() {
             packet.contents.tell_again(
                 &mut self.streams,

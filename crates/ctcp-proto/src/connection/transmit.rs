@@ -163,6 +163,9 @@ impl Established {
         let size = buffer.len();
         let is_mtu_probe = contents.mtu_probe.is_some();
         let hurries = contents.combination.as_ref().is_some_and(|carried| self.must_hurry(carried.context));
+        // Relays hold few symbols, so what arrived must be known soon.
+        let is_relayed =
+            contents.combination.as_ref().is_some_and(|carried| carried.context == ContextId::Relayed);
         let is_alone = hurries && !self.has_bulk();
         let path = &mut self.paths[id];
         let delivery = path.delivery_snapshot(now);
@@ -180,7 +183,7 @@ impl Established {
                 contents,
             },
         );
-        if hurries {
+        if hurries || is_relayed {
             path.ack_requests.on_interruption();
         }
         if is_alone {
@@ -243,7 +246,7 @@ impl Established {
                 let path = &mut self.paths[id];
                 path.set_app_limited(path.has_window());
             }
-            if !self.paths[id].ack_requests.is_due() {
+            if !self.paths[id].owes_ack_request() {
                 return Ok(None);
             }
         }
@@ -253,7 +256,7 @@ impl Established {
         let mut builder = self.open_builder(id, core::mem::take(buffer), datagram_size);
         let choice = self.choose(now, turn);
         // A transfer may just have ended or stalled.
-        let is_owed = is_owed || self.paths[id].ack_requests.is_due();
+        let is_owed = is_owed || self.paths[id].owes_ack_request();
         let must_ping = must_ping || (self.paths[id].owed.probes > 0 && choice.is_none());
         if choice.is_none() && !is_owed && !must_ping {
             *buffer = builder.abandon();

@@ -392,8 +392,8 @@ impl Path {
 
     /// Nothing was acknowledged for gamma RTT: the congestion state is discarded (CTCP sections 4.1 and 4.3).
     pub(crate) fn on_retransmission_timeout(&mut self, now: Instant) {
-        if std::env::var_os("DBG").is_some() { eprintln!("RTO {:.4} {:?}", now.as_nanos() as f64*1e-9, self.admission.controller); }
         self.owed.retransmission.on_timeout(now);
+        self.ack_requests.on_timeout();
         self.measured.loss_average.on_timeout();
         self.admission.controller.on_timeout(&TimedOut {
             now,
@@ -441,11 +441,11 @@ impl Path {
         self.admission.on_new_way(now, self.owed.mtu.current());
     }
 
-    /// Ends the processing of an ACK: updates the delivery rate and the pacing rate.
-    pub(crate) fn finish_ack(&mut self, now: Instant) {
+    /// Ends the processing of an ACK that was the first to acknowledge so many packets: updates the delivery rate and the pacing rate.
+    pub(crate) fn finish_ack(&mut self, now: Instant, acked: usize) {
         self.measured.delivery.finish_ack(now, self.measured.rtt.minimum(now));
         self.admission.update_rate(now, &self.measured.rtt, self.owed.mtu.current());
-        self.request_acks(now);
+        self.request_acks(now, acked);
     }
 
     /// The datagram size of the path changed.
@@ -480,7 +480,9 @@ impl Path {
     /// True if the congestion window has room for another packet.
     pub(crate) fn has_window(&self) -> bool {
         let in_flight = self.sent.packets_in_flight();
-        self.hop_takes(in_flight).unwrap_or_else(|| self.admission.has_window(in_flight))
+        let waiting = self.ack_requests.waiting();
+        self.hop_takes(in_flight)
+            .unwrap_or_else(|| self.admission.has_window(in_flight.saturating_sub(waiting)))
     }
 
     /// Whether the window may be too small for a path that is left out for moments: at least half of it is in flight. Where much is lost,

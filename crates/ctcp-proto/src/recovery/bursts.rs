@@ -30,7 +30,7 @@ pub(crate) struct Bursts {
     /// The fraction of losses that follow others immediately.
     following: f64,
     /// The mean length of the row that a lost packet belongs to. Rows that are still growing count when they end.
-    length: f64,
+    row_length: f64,
 }
 
 impl Bursts {
@@ -62,15 +62,16 @@ impl Bursts {
         self.following += weight * (f64::from(u8::from(follows)) - self.following);
     }
 
+    /// Each packet of the row that has ended is one sample of the mean.
     fn end_row(&mut self) {
         let row = f64::from(self.row + 1);
         let weight = WEIGHT.max(1.0 / f64::from(self.losses.saturating_add(PRIOR)));
-        self.length += (1.0 - (1.0 - weight).powf(row)) * (row - self.length);
+        self.row_length += (1.0 - (1.0 - weight).powf(row)) * (row - self.row_length);
     }
 
     /// The mean length of the row of losses that a lost packet belongs to.
-    pub(crate) fn length(&self) -> f64 {
-        self.length
+    pub(crate) fn row_length(&self) -> f64 {
+        self.row_length
     }
 
     /// The variance of the number of lost packets relative to that of independent losses with the same mean `loss`: 1 for independent
@@ -140,6 +141,20 @@ mod tests {
         assert_eq!(learnt(2, doubtful), 1.0);
         assert!(learnt(12, doubtful) > 6.0);
         assert_eq!(learnt(12, |bursts, number| bursts.on_doubtful_loss(number, 12)), 1.0, "sent at once");
+    }
+
+    #[test]
+    fn rows_are_as_long_as_bursts_even_if_more_packets_are_lost_alone() {
+        let mut bursts = Bursts::default();
+        assert_eq!(bursts.row_length(), 0.0);
+        for begin in (0..100).map(|burst| 100 * burst) {
+            [0, 10, 20, 30]
+                .into_iter()
+                .chain(40..52)
+                .for_each(|lost| bursts.on_loss(PacketNumber(begin + lost)));
+        }
+        // Of 16 lost packets, 12 belong to a row of 12.
+        assert!((8.0..11.0).contains(&bursts.row_length()), "{}", bursts.row_length());
     }
 
     #[test]

@@ -174,6 +174,20 @@ mod tests {
     }
 
     #[test]
+    fn a_probe_has_more_packets_where_losses_come_in_bursts_but_fewer_each_time() {
+        let packets = |burst_length| {
+            let mut probe = ProbeTimeout::new();
+            [(); 6].map(|()| {
+                probe.on_timeout();
+                probe.packets(burst_length)
+            })
+        };
+        assert_eq!(packets(1), [1, 2, 2, 2, 2, 2]);
+        assert_eq!(packets(10), [10, 5, 2, 2, 2, 2]);
+        assert_eq!(packets(1_000), [16, 8, 4, 2, 2, 2]);
+    }
+
+    #[test]
     fn a_path_slower_than_the_ceiling_is_not_probed_before_its_round_trip_is_over() {
         let rtt = measured(1_500);
         let mut probe = ProbeTimeout::new();

@@ -144,3 +144,37 @@ fn through_relays_the_eighth_packet_makes_an_ack_due_whatever_is_missing() {
     acks.on_packet(at(2), 3, true, None);
     assert!(acks.is_due(at(2)));
 }
+
+#[test]
+fn a_sender_may_ask_for_fewer_acknowledgements_and_the_newest_request_counts() {
+    let mut acks = scheduler();
+    acks.set_round_trip(Duration::from_millis(80));
+    let fewer = AckFrequency { packets: 4, delay: Duration::from_millis(10), hurries_at_gaps: false };
+    acks.on_request(7, &fewer);
+    acks.on_request(3, &AckFrequency { packets: 2, delay: MAX_ACK_DELAY, hurries_at_gaps: true });
+    for number in [0, 2, 3] {
+        acks.on_packet(at(0), number, true, None);
+    }
+    acks.on_repaired(at(0));
+    assert_eq!(acks.next_timeout(), Some(at(10)), "neither a gap nor a repair hurries");
+    acks.on_packet(at(1), 4, true, Some(Ecn::Ect0));
+    assert!(acks.is_due(at(1)));
+    acks.on_ack_sent(at(1), false);
+    acks.on_packet(at(2), 5, true, Some(Ecn::Ce));
+    assert!(acks.is_due(at(2)), "a congestion mark hurries");
+}
+
+#[test]
+fn the_return_to_the_usual_frequency_acknowledges_what_has_waited() {
+    let mut acks = scheduler();
+    acks.on_request(
+        0,
+        &AckFrequency { packets: 30, delay: Duration::from_secs(100), hurries_at_gaps: false },
+    );
+    acks.on_packet(at(0), 0, true, None);
+    acks.on_packet(at(0), 1, true, None);
+    assert!(acks.next_timeout().is_some_and(|due| due <= at(1_000)), "whatever the sender asks for");
+    acks.on_request(2, &AckFrequency { packets: 2, delay: MAX_ACK_DELAY, hurries_at_gaps: true });
+    acks.on_packet(at(1), 2, true, None);
+    assert!(acks.is_due(at(1)));
+}

@@ -21,6 +21,9 @@ const FEW_TIMEOUTS: u32 = 5;
 const REGAINED: f64 = 0.5;
 const BURSTY: f64 = 4.0;
 
+/// The smallest window with which the end of a burst is awaited with more probes.
+const WINDOW_TO_PROBE: f64 = 2.0;
+
 /// How long the target is halved after congestion loss. A smaller fraction of the target would be starved by noise.
 const CAREFUL: Duration = Duration::from_secs(5);
 
@@ -137,6 +140,13 @@ impl Steady {
     /// Whether the path itself loses packets in bursts.
     pub(super) fn loses_in_bursts(&self) -> bool {
         self.origin.seen() >= LOSS_KNOWN && self.origin.dispersion() > BURSTY
+    }
+
+    /// How many packets the path itself loses in a row. Only while no more is lost than that, and with a window that is worth it: among many
+    /// flows, drops of a full queue look the same.
+    pub(super) fn lost_in_a_row(&self) -> u32 {
+        let is_known = self.origin.seen() >= LOSS_KNOWN && self.tokens >= WINDOW_TO_PROBE && !self.is_lossy;
+        if is_known { (self.origin.row_length().round() as u32).max(1) } else { 1 }
     }
 
     /// The retransmission timeout expired.

@@ -160,8 +160,8 @@ impl LossOrigin {
     }
 
     /// The mean length of the row of losses that a lost packet belongs to.
-    pub(super) fn burst_length(&self) -> f64 {
-        self.bursts.length()
+    pub(super) fn row_length(&self) -> f64 {
+        self.bursts.row_length()
     }
 
     /// Begins an experiment: the controller yields, and packets after `largest_sent` count.

@@ -4,13 +4,12 @@ use ctcp_base::Instant;
 
 use super::Path;
 use crate::ack::frequency::Flow;
-use crate::congestion::Phase;
 use crate::profile::AckRule;
 use crate::wire::DatagramBuilder;
 
 impl Path {
-    /// Decides after an acknowledgement. In slow start each packet counts. A path through relays needs few acknowledgements anyway.
-    pub(super) fn request_acks(&mut self, now: Instant) {
+    /// Decides after an acknowledgement. A path through relays needs few acknowledgements anyway.
+    pub(super) fn request_acks(&mut self, now: Instant, acked: usize) {
         if self.profile.rules.acks != AckRule::Requested || self.is_relayed() {
             return;
         }
@@ -18,14 +17,20 @@ impl Path {
         self.ack_requests.on_ack(&Flow {
             now,
             window: controller.window(),
+            acked,
             rtt: self.measured.rtt.smoothed(),
-            is_alert: controller.phase() == Phase::SlowStart || self.owed.retransmission.has_fired(),
+            is_alert: controller.needs_samples(now),
         });
     }
 
-    /// Writes an ACK_FREQUENCY if the peer should be told. Returns whether it did.
+    /// Whether an ACK_FREQUENCY should be sent. While the path does not answer, it can wait.
+    pub(crate) fn owes_ack_request(&self) -> bool {
+        self.ack_requests.is_due() && self.owed.probe.count() == 0
+    }
+
+    /// Writes an ACK_FREQUENCY if one is owed. Returns whether it did.
     pub(crate) fn write_ack_request(&mut self, builder: &mut DatagramBuilder) -> bool {
-        let is_written = self.ack_requests.frame().is_some_and(|frame| builder.write_if_it_fits(&frame));
+        let is_written = self.owes_ack_request() && builder.write_if_it_fits(&self.ack_requests.frame());
         if is_written {
             self.ack_requests.on_sent();
         }

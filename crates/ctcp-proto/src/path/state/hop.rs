@@ -89,7 +89,6 @@ impl Path {
     /// A probe time-out has passed.
     pub(crate) fn on_probe_timeout(&mut self, now: Instant) {
         self.owed.probe.on_timeout();
-        if std::env::var_os("DBG").is_some() { eprintln!("PTO {:.4} count {} burst {} window {:.1} interval {:?}", now.as_nanos() as f64*1e-9, self.owed.probe.count(), self.admission.controller.burst_length(), self.admission.controller.window(), self.probe_interval()); }
         self.owed.probes = self.owed.probe.packets(self.admission.controller.burst_length());
         self.on_hop_answer(now);
     }

@@ -393,3 +393,12 @@ fn the_reason_of_a_close_is_cut_at_invalid_text_and_at_the_limit() {
     out.resize(out.len() + 1_000, b'y');
     assert_eq!(frames(&out).next(), close(&"y".repeat(CLOSE_REASON_MAX)));
 }
+
+#[test]
+fn an_acknowledgement_frequency_of_no_packets_or_with_other_fields_is_an_error() {
+    let error = |bytes: &[u8]| frames(bytes).next().expect("a frame").is_err();
+    assert!(!error(&[0x40, 0x42, 3, 8, 1, 0]));
+    for bytes in [[0, 1, 0].as_slice(), &[8, 1, 2], &[8, 1], &[8, 1, 0, 0], &[]] {
+        assert!(error(&[&[0x40, 0x42, bytes.len() as u8], bytes].concat()), "{bytes:?}");
+    }
+}
