@@ -312,7 +312,7 @@ impl Steady {
                     self.leave_slow_start(acked, &start);
                 }
             }
-            Mode::Hold(hold) if !self.yielding.is_some() => {
+            Mode::Hold(hold) if self.yielding.is_none() => {
                 if !self.is_pushing(acked, found, queue) {
                     self.on_hold_round(acked, hold, queue);
                 }

@@ -17,6 +17,9 @@ const CORRELATION_MIN: f64 = 0.2;
 /// Maximum correlation: a mean burst of ten packets.
 const CORRELATION_MAX: f64 = 0.9;
 
+/// A longer row is no better known.
+const ROW_MAX: u32 = 64;
+
 /// Limits how much bursts slow an average down, so that it always adapts within some thousand packets.
 const SLOWER_MAX: f64 = 8.0;
 
@@ -66,7 +69,9 @@ impl Bursts {
     fn end_row(&mut self) {
         let row = f64::from(self.row + 1);
         let weight = WEIGHT.max(1.0 / f64::from(self.losses.saturating_add(PRIOR)));
-        self.row_length += (1.0 - (1.0 - weight).powf(row)) * (row - self.row_length);
+        for _ in 0..=self.row.min(ROW_MAX) {
+            self.row_length += weight * (row - self.row_length);
+        }
     }
 
     /// The mean length of the row of losses that a lost packet belongs to.
