@@ -119,9 +119,11 @@ third_is_harmless() {
     [ $((with * 100)) -le $((before * 115)) ]
 }
 
-# Changes the address of the first path again and again until the process ends.
+# Changes the address of the first path again and again until the process ends. Without promotion, the kernel would remove the new address
+# together with the old one.
 keep_moving() {
     local move
+    on_client sysctl -qw net.ipv4.conf.all.promote_secondaries=1 net.ipv4.conf.path1.promote_secondaries=1
     for ((move = 0; move < MOVES; move++)); do
         sleep "$MOVE_SECONDS"
         kill -0 "$1" 2>/dev/null || break

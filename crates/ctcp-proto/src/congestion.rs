@@ -167,7 +167,7 @@ pub trait Controller: Debug + Send {
         false
     }
 
-    /// Whether it needs samples of the round trip more often than a few times in each: it grows fast, competes, or measures by means.
+    /// Whether it needs an acknowledgement of every second packet: it grows fast, competes, or measures a delay that varies.
     fn needs_samples(&self, now: Instant) -> bool {
         self.phase() == Phase::SlowStart || self.is_competing(now)
     }

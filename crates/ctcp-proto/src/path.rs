@@ -16,6 +16,7 @@ pub(crate) mod validation;
 
 pub(crate) use copies::{Copies, CopyBudget};
 pub use mode::{PREFERENCE_OF_FIRST, PathMode};
+pub(crate) use owed::PROBES_AT_ONCE;
 pub(crate) use set::{PathUse, Paths};
 pub(crate) use state::Path;
 pub use state::{RELAYED_PACKET, RELAYED_PAYLOAD};

@@ -63,7 +63,7 @@ impl fmt::Display for ProfileName {
 pub enum AckRule {
     /// Every second packet, and at once if the set of missing packets changes.
     Delayed,
-    /// The same until the sender asks for less.
+    /// The same, but a sender of bulk data asks for fewer (PROTOCOL.md section 4.1).
     Requested,
     /// Every packet, like the papers' receivers.
     EveryPacket,

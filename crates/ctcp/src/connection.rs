@@ -321,6 +321,14 @@ impl Connection {
         })
     }
 
+    /// The addresses or routes of this machine changed. The server then learns the new address of a client at once.
+    pub fn on_network_change(&self) {
+        self.0.act(|slot| {
+            slot.connection.on_network_change();
+            ((), true)
+        });
+    }
+
     /// The open paths with their measurements; empty once the connection is closed.
     #[must_use]
     pub fn paths(&self) -> Vec<PathStats> {

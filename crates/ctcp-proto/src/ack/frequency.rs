@@ -1,4 +1,4 @@
-//! How often a peer acknowledges packets, and what the sender asks for (after draft-ietf-quic-ack-frequency, PROTOCOL.md section 4.3).
+//! How often a peer acknowledges packets, and what the sender asks for (after draft-ietf-quic-ack-frequency, PROTOCOL.md section 4.1).
 //!
 //! Each acknowledgement costs about 75 bytes, more where packets are lost, and processor time on both sides. With one for every second
 //! packet, that is 3 % of what it acknowledges, in a direction that is often the slower one. A bulk transfer with a large window needs only
@@ -49,7 +49,7 @@ pub(crate) struct Flow {
     /// Packets that may be in flight.
     pub(crate) window: f64,
     pub(crate) rtt: Duration,
-    /// Packets that the acknowledgement was the first to acknowledge.
+    /// Packets that were acknowledged and had not been taken for lost.
     pub(crate) acked: usize,
     /// The window grows quickly, or the flow must react quickly for another reason.
     pub(crate) is_alert: bool,
@@ -59,6 +59,8 @@ pub(crate) struct Flow {
 #[derive(Debug)]
 pub(crate) struct AckRequests {
     told: AckFrequency,
+    /// What the peer has acknowledged.
+    confirmed: AckFrequency,
     wanted: AckFrequency,
     is_lost: bool,
     /// The longest delay that the peer was ever told.
@@ -74,6 +76,7 @@ impl AckRequests {
     pub(crate) fn new() -> Self {
         Self {
             told: UNASKED,
+            confirmed: UNASKED,
             wanted: UNASKED,
             is_lost: false,
             delay_max: MAX_ACK_DELAY,
@@ -88,8 +91,8 @@ impl AckRequests {
         self.wanted = UNASKED;
     }
 
-    /// Nothing was acknowledged for long. What is in flight is lost.
-    pub(crate) fn on_timeout(&mut self) {
+    /// What is in flight is lost, or went to another address.
+    pub(crate) fn reset(&mut self) {
         self.on_interruption();
         self.batch = 0.0;
     }
@@ -115,6 +118,8 @@ impl AckRequests {
             || is_wrong(told.delay.as_secs_f64(), delay.as_secs_f64())
         {
             self.wanted = AckFrequency { packets, delay, hurries_at_gaps: false };
+        } else {
+            self.wanted = told;
         }
     }
 
@@ -135,21 +140,27 @@ impl AckRequests {
         self.is_lost = false;
     }
 
+    /// A packet with such a frame was acknowledged.
+    pub(crate) fn on_acked(&mut self) {
+        self.confirmed = self.told;
+    }
+
     /// A packet with such a frame was lost.
     pub(crate) fn on_lost(&mut self) {
         self.is_lost = true;
     }
 
-    /// How many more packets than usual may have arrived without an acknowledgement. They count as in flight, but are not on the path (as
+    /// How many packets may have arrived and wait for that of another one. They count as in flight, but are not on the path (as
     /// in BBR, draft-ietf-ccwg-bbr section 5.5.9).
     pub(crate) fn waiting(&self) -> u64 {
         let is_asked = self.told != UNASKED;
-        if is_asked { (self.batch as u64).saturating_sub(1) } else { 0 }
+        let most = self.told.packets as f64 * BATCH_MAX;
+        if is_asked { (self.batch.min(most) as u64).saturating_sub(1) } else { 0 }
     }
 
-    /// How long the peer may delay an acknowledgement now.
+    /// How long the peer may delay an acknowledgement now, whether or not the last frame has arrived.
     pub(crate) fn delay(&self) -> Duration {
-        self.told.delay.max(MAX_ACK_DELAY)
+        self.told.delay.max(self.confirmed.delay).max(MAX_ACK_DELAY)
     }
 
     /// The longest delay that an acknowledgement may state.
@@ -193,6 +204,33 @@ mod tests {
         assert!(!requests.is_due());
         requests.on_ack(&flow(502, 400.0));
         assert!(requests.is_due());
+    }
+
+    #[test]
+    fn what_may_wait_is_what_one_acknowledgement_covers_and_is_forgotten_after_a_while() {
+        let mut requests = after(500, 240.0);
+        assert_eq!(requests.waiting(), 0, "the peer was not asked yet");
+        requests.on_sent();
+        requests.on_ack(&Flow { acked: 24, ..flow(501, 240.0) });
+        assert_eq!(requests.waiting(), 23, "an acknowledgement was lost");
+        requests.on_ack(&Flow { acked: 10_000, ..flow(502, 240.0) });
+        assert_eq!(requests.waiting(), 4 * 12 - 1, "the peer withholds them");
+        (503..703).for_each(|millis| requests.on_ack(&Flow { acked: 12, ..flow(millis, 240.0) }));
+        assert_eq!(requests.waiting(), 11);
+        requests.reset();
+        assert_eq!(requests.waiting(), 0);
+    }
+
+    #[test]
+    fn the_longer_delay_counts_until_the_peer_has_acknowledged_the_shorter_one() {
+        let mut requests = after(500, 240.0);
+        requests.on_sent();
+        requests.on_acked();
+        requests.on_interruption();
+        requests.on_sent();
+        assert_eq!((requests.delay(), requests.delay_max()), (RTT / 8, RTT / 8));
+        requests.on_acked();
+        assert_eq!((requests.delay(), requests.delay_max()), (MAX_ACK_DELAY, RTT / 8));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! An ACK is due for every second ack-eliciting packet, and after the acknowledgement delay. It is due at once if a number is missing or a
 //! gap is filled, since the sender's loss detection depends on it. Some profiles acknowledge every packet, like the papers' receivers. On a
-//! path through relays every eighth packet is enough, and gaps do not hurry. The sender may ask for the same ([`AckFrequency`]).
+//! path through relays every eighth packet is enough, and gaps do not hurry. A sender may ask for other values ([`AckFrequency`]).
 //!
 //! Requirement: C6
 

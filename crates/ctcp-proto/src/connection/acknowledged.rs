@@ -42,7 +42,7 @@ impl Established {
             path.on_progress(now);
         }
         path.on_ecn_counts(path.sent.largest_acked() > largest_before, &acked, ack.ecn);
-        let newly = acked.len();
+        let newly = acked.iter().filter(|acked| acked.was_lost.is_none()).count();
         self.handle_fates(now, id, &mut acked);
         self.paths[id].acked_scratch = acked;
         self.paths[id].finish_ack(now, newly);
@@ -90,6 +90,9 @@ impl Established {
         for control in &contents.control {
             self.streams.on_control_acked(control);
         }
+        if contents.ack_frequency {
+            self.paths[id].ack_requests.on_acked();
+        }
         if let Some(closed) = contents.abandoned {
             self.path_changes.on_told(closed);
         }
@@ -117,11 +120,12 @@ impl Established {
         self.handle_fates(now, id, &mut Vec::new());
     }
 
-    /// Declares packets lost, and notifies the components concerned of these and of the packets `acked`. Averages of the loss need them in the
-    /// order in which they were sent. Coded data is not retransmitted; only the number of degrees of freedom in flight changes.
+    /// Declares packets lost, and notifies the components concerned of these and of the packets `acked`, in the order in which they were sent: averages of
+    /// the loss would swing by the losses of a batch. Coded data is not retransmitted; only the number of degrees of freedom in flight changes.
     fn handle_fates(&mut self, now: Instant, id: PathId, acked: &mut Vec<AckedPacket<Contents>>) {
         let path = &mut self.paths[id];
         let mut lost = core::mem::take(&mut path.lost_scratch);
+        path.learn_from_late(now, acked);
         let thresholds = path.measured.losses.thresholds(now, &path.measured.rtt);
         path.owed.loss_deadline = path.sent.detect_losses(now, thresholds, &mut lost);
         let mut losses = lost.drain(..).peekable();

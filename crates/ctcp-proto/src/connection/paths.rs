@@ -194,6 +194,17 @@ impl Connection {
         Ok(())
     }
 
+    /// The addresses or routes of this machine changed. A client sends a PING on each path, so that the server learns its new address at once
+    /// rather than when a flow stops.
+    pub fn on_network_change(&mut self) {
+        let State::Established(established) = &mut self.state else { return };
+        if self.role == Role::Client {
+            for path in established.paths.iter_mut().filter(|path| path.is_validated()) {
+                path.owed.probes = path.owed.probes.max(1);
+            }
+        }
+    }
+
     /// Statistics of all open paths.
     #[must_use]
     pub fn paths(&self) -> Vec<PathStats> {

@@ -12,15 +12,12 @@ use crate::error::TransportErrorCode;
 use crate::id::{ContextId, PathId};
 use crate::memory::SYMBOLS_MIN;
 use crate::network::{Ecn, Transmit};
-use crate::path::PathMode;
 use crate::path::scheduler::{self, Ranking, Use};
+use crate::path::{PROBES_AT_ONCE, PathMode};
 use crate::recovery::rtt::INITIAL_RTT;
 use crate::recovery::sent::SentPacket;
 use crate::stream::{Lane, Outlet, Pace};
 use crate::wire::{DatagramBuilder, Frame, NewPacket, symbol_size_for_datagram};
-
-/// Probes that do not wait for the pacer (RFC 9002 section 6.2.4).
-const PROBES_AT_ONCE: u8 = 2;
 
 /// Bytes of a short acknowledgement with a report.
 const ACK_TYPICAL: usize = 32;
@@ -257,7 +254,8 @@ impl Established {
         let choice = self.choose(now, turn);
         // A transfer may just have ended or stalled.
         let is_owed = is_owed || self.paths[id].owes_ack_request();
-        let must_ping = must_ping || (self.paths[id].owed.probes > 0 && choice.is_none());
+        let waits = self.paths[id].probes_wait(now);
+        let must_ping = must_ping || (self.paths[id].owed.probes > 0 && choice.is_none() && !waits);
         if choice.is_none() && !is_owed && !must_ping {
             *buffer = builder.abandon();
             return Ok(None);
@@ -278,7 +276,7 @@ impl Established {
             contents.combination = self.write_combination(now, turn, choice, datagram_size, &mut builder);
         }
         // A choice may produce no frame. An owed probe is sent all the same, or its timer would fire again at once.
-        let must_ping = must_ping || (self.paths[id].owed.probes > 0 && builder.is_empty());
+        let must_ping = must_ping || (self.paths[id].owed.probes > 0 && builder.is_empty() && !waits);
         if must_ping && !builder.is_ack_eliciting() {
             builder.write(&Frame::Ping);
         }
@@ -451,10 +449,11 @@ impl Established {
         let path = &mut self.paths[turn.id];
         if !turn.is_first && (path.is_avoided() || mode == PathMode::Backup) {
             // Data would be lost if the path is dead. A PING shows whether it is. A copy may be lost.
+            path.owed.probes = path.owed.probes.min(PROBES_AT_ONCE);
             let may_copy = mode == PathMode::Redundant && path.has_window() && path.next_paced(now).is_none();
             return if may_copy { self.choose_copy(turn.id) } else { None };
         }
-        if path.owed.probes > PROBES_AT_ONCE
+        if path.probes_wait(now)
             && let Some(time) = path.next_paced(now)
         {
             self.timers.wait_for_pacer(time);

@@ -95,7 +95,7 @@ impl Admission {
         if rate.is_some() || self.is_unpaced || !rtt.has_sample() {
             return rate;
         }
-        let window = self.controller.window().min(self.window_max);
+        let window = self.window();
         Some(congestion::pacing_rate(WINDOWS_A_ROUND_TRIP, window, datagram_size, rtt.smoothed()))
     }
 
@@ -113,15 +113,22 @@ impl Admission {
         self.is_app_limited
     }
 
-    /// True if the congestion window has room for another packet when `in_flight` are in flight.
-    pub(super) fn has_window(&self, in_flight: u64) -> bool {
-        (in_flight as f64) < self.controller.window().min(self.window_max)
+    /// The packets that may be in flight.
+    pub(super) fn window(&self) -> f64 {
+        self.controller.window().min(self.window_max)
+    }
+
+    /// True if there is room for another packet when `in_flight` are in flight, `waiting` of which have arrived and wait to be acknowledged:
+    /// not more than a quarter of the window, whatever the peer does.
+    pub(super) fn has_window(&self, in_flight: u64, waiting: u64) -> bool {
+        let window = self.controller.window();
+        (in_flight as f64) < (window + (waiting as f64).min(window / 4.0)).min(self.window_max)
     }
 
     /// What must arrive soon was sent, and nothing else is in flight. If it fills a window that has stopped growing, the path is too small
     /// for it.
     pub(crate) fn on_sent_alone(&mut self, now: Instant, in_flight: u64) {
-        if !self.has_window(in_flight) && self.controller.phase() != Phase::SlowStart {
+        if !self.has_window(in_flight, 0) && self.controller.phase() != Phase::SlowStart {
             self.filled_alone = Some(now);
         }
     }
@@ -141,4 +148,20 @@ fn pacer(now: Instant, algorithm: Algorithm, datagram_size: u64) -> Pacer {
     let pacer = Pacer::new(now, datagram_size);
     // Only where the driver has a timer that is precise enough.
     if algorithm.is_punctual() && cfg!(target_os = "linux") { pacer.punctual() } else { pacer }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_that_wait_for_an_acknowledgement_add_a_quarter_of_the_window_at_most() {
+        let admission = Admission::new(Instant::ZERO, Algorithm::DEFAULT, 1200);
+        let window = admission.window() as u64;
+        assert!(admission.has_window(window + 2, 3) && !admission.has_window(window + 3, 3));
+        let most = window + window / 4;
+        assert!(admission.has_window(most - 1, 1_000) && !admission.has_window(most, 1_000));
+        let limited = admission.with_window_max(20);
+        assert!(limited.has_window(19, 1_000) && !limited.has_window(20, 1_000), "a limit is a limit");
+    }
 }

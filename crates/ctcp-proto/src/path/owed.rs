@@ -11,6 +11,9 @@ use crate::recovery::rtt::RttEstimator;
 use crate::recovery::sent::SentPackets;
 use crate::recovery::timeout::{GAMMA, ProbeTimeout, RetransmissionTimeout};
 
+/// Probes that do not wait for the pacer (RFC 9002 section 6.2.4).
+pub(crate) const PROBES_AT_ONCE: u8 = 2;
+
 /// Consecutive probe timeouts after which packets shrink to [`BASE`]. As many as the MTU probes of a size that must be lost before it
 /// counts as too big.
 const LARGE_PROBES: u32 = crate::path::mtu::PROBES_MAX;

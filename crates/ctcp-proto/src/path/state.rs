@@ -215,6 +215,7 @@ impl Path {
     /// nothing is known yet.
     pub(crate) fn migrate(&mut self, now: Instant, network: NetworkPath) {
         self.first_number = self.sent.next_number();
+        self.ack_requests.reset();
         if network.remote.ip() != self.network.remote.ip() {
             self.first_number_of_way = self.first_number;
             self.owed.mtu = MtuDiscovery::new(now, self.datagram_ceiling);
@@ -393,7 +394,7 @@ impl Path {
     /// Nothing was acknowledged for gamma RTT: the congestion state is discarded (CTCP sections 4.1 and 4.3).
     pub(crate) fn on_retransmission_timeout(&mut self, now: Instant) {
         self.owed.retransmission.on_timeout(now);
-        self.ack_requests.on_timeout();
+        self.ack_requests.reset();
         self.measured.loss_average.on_timeout();
         self.admission.controller.on_timeout(&TimedOut {
             now,
@@ -428,6 +429,7 @@ impl Path {
             self.revive(now);
         }
         self.owed.probe.on_ack();
+        self.owed.probes = self.owed.probes.min(1);
         self.on_hop_answer(now);
         self.owed.retransmission.on_ack(now, self.sent.has_ack_eliciting_outstanding());
     }
@@ -437,6 +439,7 @@ impl Path {
     fn revive(&mut self, now: Instant) {
         self.first_number = self.sent.next_number();
         self.sent.give_up_flight(self.first_number);
+        self.ack_requests.reset();
         self.measured.forget_loss(self.profile.rules);
         self.admission.on_new_way(now, self.owed.mtu.current());
     }
@@ -480,9 +483,8 @@ impl Path {
     /// True if the congestion window has room for another packet.
     pub(crate) fn has_window(&self) -> bool {
         let in_flight = self.sent.packets_in_flight();
-        let waiting = self.ack_requests.waiting();
         self.hop_takes(in_flight)
-            .unwrap_or_else(|| self.admission.has_window(in_flight.saturating_sub(waiting)))
+            .unwrap_or_else(|| self.admission.has_window(in_flight, self.ack_requests.waiting()))
     }
 
     /// Whether the window may be too small for a path that is left out for moments: at least half of it is in flight. Where much is lost,

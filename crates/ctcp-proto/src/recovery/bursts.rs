@@ -29,6 +29,8 @@ pub(crate) struct Bursts {
     last: Option<PacketNumber>,
     /// How many losses in a row precede the last one.
     row: u32,
+    /// How many there must be if the row is to count: see [`Self::add`].
+    row_least: u32,
     losses: u32,
     /// The fraction of losses that follow others immediately.
     following: f64,
@@ -55,6 +57,7 @@ impl Bursts {
             self.end_row();
         }
         self.row = if is_next { self.row.saturating_add(1) } else { 0 };
+        self.row_least = if is_next { self.row_least.max(least) } else { least };
         self.last = Some(number);
         if (1..least).contains(&self.row) {
             return;
@@ -67,6 +70,9 @@ impl Bursts {
 
     /// Each packet of the row that has ended is one sample of the mean.
     fn end_row(&mut self) {
+        if self.row_least > 1 && self.row < self.row_least {
+            return;
+        }
         let row = f64::from(self.row + 1);
         let weight = WEIGHT.max(1.0 / f64::from(self.losses.saturating_add(PRIOR)));
         for _ in 0..=self.row.min(ROW_MAX) {

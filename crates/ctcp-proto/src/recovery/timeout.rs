@@ -1,7 +1,7 @@
 //! Timeouts: the probe timeout of RFC 9002 section 6.2, and the paper's retransmission timeout `RTO = gamma RTT` (CTCP Table 1), after
 //! which Algorithm 2 returns to slow start.
 //!
-//! They serve different purposes. A probe elicits an ACK, costs a packet or two and does not change the window. A retransmission timeout
+//! They serve different purposes. A probe elicits an ACK, costs a packet or two (more after bursts of losses) and does not change the window. A retransmission timeout
 //! indicates that the path has changed so much that the congestion state is worthless.
 
 use core::time::Duration;

@@ -283,7 +283,9 @@ impl Connector for CtcpConnector {
     async fn attend(&self, connection: &ctcp::Connection) {
         let paths = PathKeeper::new(&self.paths, &self.endpoint, connection);
         let keep_paths = async {
-            if !self.paths.is_empty() {
+            if self.paths.is_empty() {
+                paths::tell_of_changes(connection).await;
+            } else {
                 paths.keep().await;
             }
         };

@@ -129,6 +129,19 @@ fn interfaces() -> Vec<String> {
     names
 }
 
+/// Tells the server at once when the address of a client with one path changes.
+pub(super) async fn tell_of_changes(connection: &ctcp::Connection) {
+    let changes = AddressChanges::new();
+    loop {
+        tokio::select! {
+            () = changes.changed() => {}
+            _ = connection.closed() => return,
+        }
+        connection.on_network_change();
+        sleep(SETTLED).await;
+    }
+}
+
 impl<'a> PathKeeper<'a> {
     pub(super) fn new(
         choices: &'a [PathChoice],

@@ -113,6 +113,8 @@ impl Steady {
             self.tokens = (self.tokens * beta).max(TOKENS_MIN);
             self.backed_off.begin(largest_sent);
             self.regain = None;
+            // An answer to congestion is not undone.
+            self.before_timeout = None;
             self.push.abandon();
             self.is_recovering = true;
         }
@@ -142,8 +144,8 @@ impl Steady {
         self.origin.seen() >= LOSS_KNOWN && self.origin.dispersion() > BURSTY
     }
 
-    /// How many packets the path itself loses in a row. Only while no more is lost than that, and with a window that is worth it: among many
-    /// flows, drops of a full queue look the same.
+    /// How many packets the path itself loses in a row; 1 if that is not known, if more is lost than the path loses by itself, or with a tiny
+    /// window: among many flows, drops of a full queue look the same.
     pub(super) fn lost_in_a_row(&self) -> u32 {
         let is_known = self.origin.seen() >= LOSS_KNOWN && self.tokens >= WINDOW_TO_PROBE && !self.is_lossy;
         if is_known { (self.origin.row_length().round() as u32).max(1) } else { 1 }

@@ -7,6 +7,7 @@ use crate::ack::receiver::{AckScheduler, MAX_ACK_DELAY};
 use crate::code::RELAYED_SPAN_MAX;
 use crate::congestion::{ControllerFactory, Unlimited};
 use crate::network::is_relayed;
+use crate::path::owed::PROBES_AT_ONCE;
 
 /// The largest datagram that fits into one symbol of a hop of 1472 bytes: its headers take 40 bytes and one for the context, the
 /// coefficients of a relay one each, and the header of a whole message in the symbol at most 13.
@@ -91,6 +92,11 @@ impl Path {
         self.owed.probe.on_timeout();
         self.owed.probes = self.owed.probe.packets(self.admission.controller.burst_length());
         self.on_hop_answer(now);
+    }
+
+    /// Whether the probes owed wait for the pacer.
+    pub(crate) fn probes_wait(&self, now: Instant) -> bool {
+        self.owed.probes > PROBES_AT_ONCE && self.next_paced(now).is_some()
     }
 
     /// How many probe time-outs in a row mean that a path has failed. Hops repair acknowledgements as they repair everything.

@@ -1,4 +1,4 @@
-//! ACK_FREQUENCY (PROTOCOL.md section 4.3, after draft-ietf-quic-ack-frequency).
+//! ACK_FREQUENCY (PROTOCOL.md section 4.1, after draft-ietf-quic-ack-frequency).
 
 use core::time::Duration;
 
