@@ -468,11 +468,12 @@ impl Path {
     /// The scheduler leaves a path out for moments. One that carries much of its window all the same may have a larger one, so only others
     /// count as limited by the application.
     pub(crate) fn on_left_out(&mut self) {
+        let in_flight = self.sent.bytes_in_flight();
         if self.may_grow() {
-            self.measured.delivery.on_held_back(self.sent.bytes_in_flight());
-        } else {
-            self.set_app_limited(true);
+            return self.measured.delivery.on_held_back(in_flight);
         }
+        self.admission.set_app_limited(true);
+        self.measured.delivery.on_app_limited(in_flight);
     }
 
     /// The largest datagram to send now.
