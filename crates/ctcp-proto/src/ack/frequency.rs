@@ -150,8 +150,8 @@ impl AckRequests {
         self.is_lost = true;
     }
 
-    /// How many packets may have arrived and wait for that of another one. They count as in flight, but are not on the path (as
-    /// in BBR, draft-ietf-ccwg-bbr section 5.5.9).
+    /// How many packets may have arrived although no acknowledgement covers them yet. They count as in flight, but are not on the path (as in
+    /// BBR, draft-ietf-ccwg-bbr section 5.5.9).
     pub(crate) fn waiting(&self) -> u64 {
         let is_asked = self.told != UNASKED;
         let most = self.told.packets as f64 * BATCH_MAX;
@@ -160,7 +160,7 @@ impl AckRequests {
 
     /// How long the peer may delay an acknowledgement now, whether or not the last frame has arrived.
     pub(crate) fn delay(&self) -> Duration {
-        self.told.delay.max(self.confirmed.delay).max(MAX_ACK_DELAY)
+        self.told.delay.max(self.confirmed.delay)
     }
 
     /// The longest delay that an acknowledgement may state.

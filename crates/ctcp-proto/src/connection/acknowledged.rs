@@ -105,7 +105,7 @@ impl Established {
                 if let Some(carried) = carried {
                     self.contexts.open(carried.context).sender.on_spurious_loss(carried);
                 }
-                self.paths[id].on_spurious_loss(now, acked.packet.number, spurious);
+                self.paths[id].on_spurious_loss(acked.packet.number, spurious);
             }
             (None, Some(carried)) => {
                 self.contexts.open(carried.context).sender.on_acked(carried, acked.was_expired);

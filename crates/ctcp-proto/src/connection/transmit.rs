@@ -159,10 +159,8 @@ impl Established {
         self.contexts.streams_mut().sender.on_sealed(contents.combination.as_ref(), buffer);
         let size = buffer.len();
         let is_mtu_probe = contents.mtu_probe.is_some();
-        let hurries = contents.combination.as_ref().is_some_and(|carried| self.must_hurry(carried.context));
-        // Relays hold few symbols, so what arrived must be known soon.
-        let is_relayed =
-            contents.combination.as_ref().is_some_and(|carried| carried.context == ContextId::Relayed);
+        let context = contents.combination.as_ref().map(|carried| carried.context);
+        let hurries = context.is_some_and(|context| self.must_hurry(context));
         let is_alone = hurries && !self.has_bulk();
         let path = &mut self.paths[id];
         let delivery = path.delivery_snapshot(now);
@@ -180,7 +178,8 @@ impl Established {
                 contents,
             },
         );
-        if hurries || is_relayed {
+        // Relays hold few symbols, so what arrived must be known soon.
+        if hurries || context == Some(ContextId::Relayed) {
             path.ack_requests.on_interruption();
         }
         if is_alone {
@@ -238,14 +237,8 @@ impl Established {
             self.prepare(now, pace);
         }
         let is_owed = ack_is_due || must_ping || is_first && self.control.is_waiting();
-        if !is_owed && !self.may_have_symbols(id) {
-            if !self.is_unpaced() {
-                let path = &mut self.paths[id];
-                path.set_app_limited(path.has_window());
-            }
-            if !self.paths[id].owes_ack_request() {
-                return Ok(None);
-            }
+        if !is_owed && self.has_nothing_for(id) {
+            return Ok(None);
         }
         let turn = Turn { id, is_first, ranking, conditions: self.conditions(now, id) };
         let mut contents = Contents::default();
@@ -254,8 +247,8 @@ impl Established {
         let choice = self.choose(now, turn);
         // A transfer may just have ended or stalled.
         let is_owed = is_owed || self.paths[id].owes_ack_request();
-        let waits = self.paths[id].probes_wait(now);
-        let must_ping = must_ping || (self.paths[id].owed.probes > 0 && choice.is_none() && !waits);
+        let owes_probe = self.paths[id].owed.probes > 0 && self.paths[id].probes_wait(now).is_none();
+        let must_ping = must_ping || (owes_probe && choice.is_none());
         if choice.is_none() && !is_owed && !must_ping {
             *buffer = builder.abandon();
             return Ok(None);
@@ -276,7 +269,7 @@ impl Established {
             contents.combination = self.write_combination(now, turn, choice, datagram_size, &mut builder);
         }
         // A choice may produce no frame. An owed probe is sent all the same, or its timer would fire again at once.
-        let must_ping = must_ping || (self.paths[id].owed.probes > 0 && builder.is_empty() && !waits);
+        let must_ping = must_ping || (owes_probe && builder.is_empty());
         if must_ping && !builder.is_ack_eliciting() {
             builder.write(&Frame::Ping);
         }
@@ -453,9 +446,7 @@ impl Established {
             let may_copy = mode == PathMode::Redundant && path.has_window() && path.next_paced(now).is_none();
             return if may_copy { self.choose_copy(turn.id) } else { None };
         }
-        if path.probes_wait(now)
-            && let Some(time) = path.next_paced(now)
-        {
+        if let Some(time) = path.probes_wait(now) {
             self.timers.wait_for_pacer(time);
             return None;
         }
@@ -548,6 +539,19 @@ impl Established {
     /// The most useful packet for a path that has been silent.
     fn choose_probe(&mut self) -> Option<(ContextId, Choice)> {
         self.contexts.used_mut().find_map(|(id, context)| Some((id, context.sender.choose_probe()?)))
+    }
+
+    /// Whether there is nothing to send on a path, as far as a cheap test can tell. The path then counts as limited by the application.
+    fn has_nothing_for(&mut self, id: PathId) -> bool {
+        if self.may_have_symbols(id) {
+            return false;
+        }
+        let is_unpaced = self.is_unpaced();
+        let path = &mut self.paths[id];
+        if !is_unpaced {
+            path.set_app_limited(path.has_window());
+        }
+        !path.owes_ack_request()
     }
 
     /// A cheap test whether there may be something to send.

@@ -15,6 +15,7 @@ use ctcp_base::Instant;
 
 mod frequency;
 mod hop;
+mod late;
 
 use super::admission::Admission;
 use super::copies::Copies;
@@ -37,7 +38,7 @@ use crate::id::{ConnectionId, PacketNumber, PathId};
 use crate::network::{Ecn, NetworkPath, Transmit, is_relayed};
 use crate::profile::{ExpiryRule, Profile};
 use crate::recovery::delivery_rate::DeliverySnapshot;
-use crate::recovery::sent::{AckedPacket, LostPacket, SentPacket, SentPackets, SpuriousLoss};
+use crate::recovery::sent::{AckedPacket, LostPacket, SentPacket, SentPackets};
 use crate::wire::EcnCounts;
 use hop::{Hop, RELAYED_DATAGRAM_MAX};
 pub use hop::{RELAYED_PACKET, RELAYED_PAYLOAD};
@@ -353,16 +354,6 @@ impl Path {
             delivery_rate: self.measured.delivery.maximum(),
             ecn_ce: self.ecn.is_bearer(packet.number),
         });
-    }
-
-    /// A packet that had been declared lost arrived after all.
-    pub(crate) fn on_spurious_loss(&mut self, now: Instant, number: PacketNumber, spurious: SpuriousLoss) {
-        // The loss of a packet to an earlier address was not counted, either.
-        if number < self.first_number {
-            return;
-        }
-        self.measured.losses.on_spurious_loss(now, spurious, &self.measured.rtt);
-        self.measured.loss_average.on_spurious_loss(spurious.outcomes_since);
     }
 
     /// A packet that counts against the window was lost.

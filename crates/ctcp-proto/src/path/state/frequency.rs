@@ -4,9 +4,7 @@ use ctcp_base::Instant;
 
 use super::Path;
 use crate::ack::frequency::Flow;
-use crate::connection::Contents;
 use crate::profile::AckRule;
-use crate::recovery::sent::AckedPacket;
 use crate::wire::DatagramBuilder;
 
 impl Path {
@@ -23,14 +21,6 @@ impl Path {
             rtt: self.measured.rtt.smoothed(),
             is_alert: controller.needs_samples(now),
         });
-    }
-
-    /// Packets of an acknowledgement that were taken for lost raise the thresholds before they are used for its other gaps.
-    pub(crate) fn learn_from_late(&mut self, now: Instant, acked: &[AckedPacket<Contents>]) {
-        let late = acked.iter().filter(|acked| acked.packet.number >= self.first_number);
-        for spurious in late.filter_map(|acked| acked.was_lost) {
-            self.measured.losses.on_spurious_loss(now, spurious, &self.measured.rtt);
-        }
     }
 
     /// Whether an ACK_FREQUENCY should be sent. While the path does not answer, it can wait.

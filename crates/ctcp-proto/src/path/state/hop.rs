@@ -94,9 +94,9 @@ impl Path {
         self.on_hop_answer(now);
     }
 
-    /// Whether the probes owed wait for the pacer.
-    pub(crate) fn probes_wait(&self, now: Instant) -> bool {
-        self.owed.probes > PROBES_AT_ONCE && self.next_paced(now).is_some()
+    /// Until when the probes owed wait for the pacer. `None` if they do not.
+    pub(crate) fn probes_wait(&self, now: Instant) -> Option<Instant> {
+        self.next_paced(now).filter(|_| self.owed.probes > PROBES_AT_ONCE)
     }
 
     /// How many probe time-outs in a row mean that a path has failed. Hops repair acknowledgements as they repair everything.

@@ -1,5 +1,6 @@
 use super::*;
 use crate::recovery::loss::INITIAL_LOSS;
+use crate::recovery::sent::SpuriousLoss;
 
 const NOW: Instant = Instant::from_secs(10);
 
@@ -39,7 +40,7 @@ fn packets_to_the_old_address_do_not_affect_the_new_one() {
     assert_eq!(path.owed.mtu.current(), size);
     path.on_lost(NOW, &old);
     let spurious = SpuriousLoss { distance: 50, age: Duration::from_secs(1), outcomes_since: 0 };
-    path.on_spurious_loss(NOW, old.number, spurious);
+    path.on_spurious_loss(old.number, spurious);
     assert_eq!(path.measured.loss_average.value(), INITIAL_LOSS);
 
     let new = packet(&mut path, 1_472);
