@@ -4,6 +4,7 @@ use core::fmt;
 use core::time::Duration;
 
 use ctcp_base::{Probability, Rate};
+use ctcp_baselines::SPARSE_PROFILE;
 use ctcp_netem::{LinkConfig, LossModel, LossPlace, PathConfig, QueueLimit};
 use ctcp_proto::{Role, TransportConfig};
 
@@ -94,13 +95,27 @@ impl Plan {
         self.happenings.iter().filter(|(_, happening)| what(happening)).count()
     }
 
-    /// Returns the bytes of content per round trip that the limits of both sides allow.
+    /// Returns the bytes of content per round trip that the agreed limits allow: the smaller of both sides in each.
     #[must_use]
     pub fn bytes_a_round_trip(&self) -> u64 {
-        bytes_a_round_trip(&self.client).min(bytes_a_round_trip(&self.server))
+        let (client, server) = (&self.client, &self.server);
+        let symbol = client.symbol_size_max.min(server.symbol_size_max).min(1_150);
+        let block_size = u64::from(client.block_size.min(server.block_size));
+        let symbols = if client.profile.code.spans_window() {
+            block_size
+        } else {
+            let blocks = u64::from(client.blocks.min(server.blocks));
+            // The thesis's code has two blocks in flight.
+            let blocks = if client.profile == SPARSE_PROFILE { blocks.min(2) } else { blocks };
+            block_size * blocks
+        };
+        let symbols = symbols.min(client.symbol_window.min(server.symbol_window).into());
+        let credit = [client, server].map(|limits| limits.connection_credit.min(limits.stream_credit));
+        credit[0].min(credit[1]).min(u64::from(symbol) * symbols)
     }
 }
 
+/// Returns the bytes of content per round trip that the limits of one side allow. The size of a script is drawn with it.
 pub(super) fn bytes_a_round_trip(limits: &TransportConfig) -> u64 {
     let symbol = u64::from(limits.symbol_size_max.min(1_150));
     let blocks = u64::from(limits.block_size) * u64::from(limits.blocks);
