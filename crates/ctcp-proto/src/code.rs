@@ -65,13 +65,15 @@ pub struct Sent {
     pub length: u16,
     /// The path that carried it.
     pub path: PathId,
+    /// When it was sent.
+    pub time: Instant,
 }
 
 impl Sent {
-    /// On the first path of a connection.
+    /// At the start, on the first path of a connection.
     #[must_use]
     pub const fn new(first: SymbolIndex, length: u16) -> Self {
-        Self { first, length, path: PathId(0) }
+        Self { first, length, path: PathId(0), time: Instant::ZERO }
     }
 }
 
@@ -130,7 +132,7 @@ impl Situation {
     /// What a packet carries that is sent now.
     #[must_use]
     pub const fn sent(&self, first: SymbolIndex, length: u16) -> Sent {
-        Sent { first, length, path: self.path }
+        Sent { first, length, path: self.path, time: self.now }
     }
 }
 

@@ -43,6 +43,7 @@ mod paths;
 mod receive;
 mod relayed;
 mod repeats;
+mod reports;
 mod resets;
 mod stats;
 mod streams;

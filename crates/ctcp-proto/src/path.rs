@@ -1,6 +1,7 @@
 //! The state of one network path: address validation, datagram size, ECN, measurements, congestion control and timers.
 
 mod admission;
+pub(crate) mod arrivals;
 mod copies;
 pub(crate) mod ecn;
 mod measured;

@@ -306,6 +306,7 @@ fn control_frames_are_as_on_the_page() {
                 hurries_at_gaps: false,
             }),
         ),
+        ("ARRIVED packet 300 of path 2", "4043 03 02 412c", Frame::Arrived { path: PathId(2), largest: 300 }),
         (
             "RESET_TOKEN",
             "15 000102030405060708090a0b0c0d0e0f",

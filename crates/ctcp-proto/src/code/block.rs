@@ -156,22 +156,27 @@ impl BlockCode {
     }
 }
 
-/// The packets of a block in flight that may be waited for, and their loss. When nothing else is left to send, those that a new packet
-/// overtakes are not.
+/// The packets of a block in flight that may be waited for, and their loss. When nothing else is left to send, these are not those that a
+/// new packet overtakes, nor those that the newest report would count if they had arrived.
 fn expected(block: &Block<NextKey>, is_tail: bool, situation: &Situation) -> (u32, f64) {
     if situation.prospects.is_empty() {
         return (block.in_flight, situation.loss);
     }
-    let (mut in_flight, mut lost) = (0.0, 0.0);
-    for (path, count) in block.flight() {
+    let (mut in_flight, mut lost) = (0, 0.0);
+    for flight in block.flights() {
         // A path that has gone delivers nothing any more.
-        let (late, loss) = situation.prospects.of(path).map_or((1.0, 1.0), |of| (of.late, of.loss));
-        let counted = f64::from(count) * if is_tail { 1.0 - late } else { 1.0 };
-        in_flight += counted;
-        lost += counted * loss;
+        let Some(prospect) = situation.prospects.of(flight.path) else { continue };
+        let waiting = if is_tail {
+            let counted = if block.is_reported() { flight.sent_until(prospect.counted) } else { 0 };
+            flight.sent_until(prospect.overtaken).saturating_sub(counted)
+        } else {
+            flight.count()
+        };
+        in_flight += waiting as u32;
+        lost += waiting as f64 * prospect.loss;
     }
-    let loss = if in_flight > 0.0 { lost / in_flight } else { situation.loss };
-    ((in_flight + 0.5) as u32, loss)
+    let loss = if in_flight > 0 { lost / f64::from(in_flight) } else { situation.loss };
+    (in_flight, loss)
 }
 
 #[cfg(test)]

@@ -4,11 +4,10 @@
 
 use std::collections::VecDeque;
 
+use ctcp_base::Instant;
+
 use super::{Feedback, Sent};
 use crate::id::{PathId, SymbolIndex};
-
-/// The first path of a connection, which is not counted separately.
-const FIRST: PathId = PathId(0);
 
 /// Blocks that the receiver cannot decode yet or that are still being filled, ascending and adjacent.
 #[derive(Debug)]
@@ -18,6 +17,14 @@ pub struct Blocks<R> {
     most: usize,
     /// The receiver has decoded all symbols below this one. Repairs do not span them.
     oldest_undecoded: SymbolIndex,
+}
+
+/// The packets of a block in flight on a path.
+#[derive(Debug)]
+pub(super) struct Flight {
+    pub(super) path: PathId,
+    /// When they were sent, ascending.
+    times: VecDeque<Instant>,
 }
 
 /// A block of source symbols.
@@ -31,8 +38,8 @@ pub struct Block<R> {
     capacity: u16,
     /// Packets of this block that are neither acknowledged nor lost (the paper's `onfly`).
     pub in_flight: u32,
-    /// Those of them that are on other paths than the first one of the connection.
-    elsewhere: Vec<(PathId, u32)>,
+    /// When they were sent, by path.
+    flights: Vec<Flight>,
     /// Degrees of freedom that the receiver lacks, not counting packets in flight (`blksize - currdof`).
     pub missing: u32,
     /// Whether the last report had room for all of it.
@@ -69,7 +76,7 @@ impl<R> Blocks<R> {
                 length: 0,
                 capacity,
                 in_flight: 0,
-                elsewhere: Vec::new(),
+                flights: Vec::new(),
                 missing: 0,
                 is_reported: false,
                 acked: 0,
@@ -86,7 +93,7 @@ impl<R> Blocks<R> {
     pub fn on_sent(&mut self, sent: &Sent) {
         if let Some(block) = self.block_of(sent.first) {
             block.in_flight += 1;
-            block.count_elsewhere(sent.path, |count| count + 1);
+            block.flight_on(sent.path).times.push_back(sent.time);
         }
     }
 
@@ -104,7 +111,7 @@ impl<R> Blocks<R> {
     pub fn on_resolved(&mut self, sent: &Sent) {
         if let Some(block) = self.block_of(sent.first) {
             block.in_flight = block.in_flight.saturating_sub(1);
-            block.count_elsewhere(sent.path, |count| count.saturating_sub(1));
+            block.flight_on(sent.path).remove(sent.time);
         }
     }
 
@@ -140,6 +147,25 @@ impl<R> Blocks<R> {
     }
 }
 
+impl Flight {
+    /// The number of packets.
+    pub(super) fn count(&self) -> usize {
+        self.times.len()
+    }
+
+    /// The number of packets that were sent until `time`.
+    pub(super) fn sent_until(&self, time: Instant) -> usize {
+        self.times.partition_point(|&sent| sent <= time)
+    }
+
+    fn remove(&mut self, time: Instant) {
+        let place = self.times.partition_point(|&sent| sent < time);
+        if self.times.get(place) == Some(&time) {
+            self.times.remove(place);
+        }
+    }
+}
+
 impl<R> Block<R> {
     /// One past its last symbol.
     #[must_use]
@@ -153,22 +179,22 @@ impl<R> Block<R> {
         self.length >= self.capacity
     }
 
-    /// The packets in flight, by path.
-    pub fn flight(&self) -> impl Iterator<Item = (PathId, u32)> {
-        let elsewhere = self.elsewhere.iter().map(|(_, count)| count).sum();
-        core::iter::once((FIRST, self.in_flight.saturating_sub(elsewhere)))
-            .chain(self.elsewhere.iter().copied())
+    /// Whether the last report covers the block.
+    pub(super) fn is_reported(&self) -> bool {
+        self.is_reported
     }
 
-    fn count_elsewhere(&mut self, path: PathId, change: impl Fn(u32) -> u32) {
-        if path == FIRST {
-            return;
-        }
-        match self.elsewhere.iter_mut().find(|(other, _)| *other == path) {
-            Some((_, count)) => *count = change(*count),
-            None => self.elsewhere.push((path, change(0))),
-        }
-        self.elsewhere.retain(|(_, count)| *count > 0);
+    /// The packets in flight, by path.
+    pub(super) fn flights(&self) -> impl Iterator<Item = &Flight> {
+        self.flights.iter()
+    }
+
+    fn flight_on(&mut self, path: PathId) -> &mut Flight {
+        let place = self.flights.iter().position(|flight| flight.path == path).unwrap_or_else(|| {
+            self.flights.push(Flight { path, times: VecDeque::new() });
+            self.flights.len() - 1
+        });
+        &mut self.flights[place]
     }
 
     /// Each acknowledged packet counts as one degree of freedom, unless reports cover the block.

@@ -1,5 +1,7 @@
 //! What packets in flight are worth where several paths carry them: some paths lose more, and some deliver too late to be waited for.
 
+use ctcp_base::Instant;
+
 use crate::id::PathId;
 use crate::path::scheduler::PATHS_MAX;
 
@@ -10,8 +12,14 @@ pub struct Prospect {
     pub path: PathId,
     /// Its loss average `p`.
     pub loss: f64,
-    /// The share of them that a packet sent now overtakes, or that the newest report knows already.
-    pub late: f64,
+    /// The newest report counts those that were sent until then and arrived.
+    pub counted: Instant,
+    /// Those that were sent after this are overtaken by a packet sent now.
+    pub overtaken: Instant,
+}
+
+impl Prospect {
+    const FIRST: Self = Self { path: PathId(0), loss: 0.0, counted: Instant::ZERO, overtaken: Instant::ZERO };
 }
 
 /// The prospects of all paths.
@@ -23,8 +31,7 @@ pub struct Prospects {
 
 impl Prospects {
     /// Those of a single path, which need no distinction.
-    pub const NONE: Self =
-        Self { list: [Prospect { path: PathId(0), loss: 0.0, late: 0.0 }; PATHS_MAX], length: 0 };
+    pub const NONE: Self = Self { list: [Prospect::FIRST; PATHS_MAX], length: 0 };
 
     /// Adds a path, unless there are too many.
     pub fn push(&mut self, prospect: Prospect) {

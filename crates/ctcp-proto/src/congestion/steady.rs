@@ -490,10 +490,11 @@ impl Steady {
 
 impl Controller for Steady {
     fn on_sent(&mut self, sent: &Sent) {
-        self.rtt.get_or_insert(sent.rtt);
+        let rtt = self.rtt.get_or_insert(sent.rtt);
         // Nothing else counts as in flight, so this flow hardly has a queue.
         if sent.in_flight <= 1 {
             self.empty_at = Some(sent.now);
+            rtt.smoothed = rtt.smoothed.min(sent.rtt.smoothed);
         }
     }
 

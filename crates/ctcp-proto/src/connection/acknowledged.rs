@@ -9,7 +9,7 @@ use ctcp_base::Instant;
 use super::{Contents, Established, TransportError};
 use crate::error::TransportErrorCode;
 use crate::id::{ContextId, PacketNumber, PathId};
-use crate::path::{PathUse, scheduler};
+use crate::path::{Path, PathUse, Paths, scheduler};
 use crate::recovery::sent::{AckedPacket, LostPacket};
 use crate::stream::Lane;
 use crate::wire::{DecoderReport, PathAck};
@@ -17,23 +17,10 @@ use crate::wire::{DecoderReport, PathAck};
 impl Established {
     pub(super) fn handle_ack(&mut self, now: Instant, ack: &PathAck) -> Result<(), TransportError> {
         let id = ack.path;
-        match self.paths.state_of(id) {
-            PathUse::Open => {}
-            // Sent before the peer knew that the path is closed.
-            PathUse::Closed => return Ok(()),
-            PathUse::Never => {
-                return Err(TransportError::new(
-                    TransportErrorCode::ProtocolViolation,
-                    "ACK of a path that was never opened",
-                ));
-            }
-        }
-        let path = &mut self.paths[id];
+        let Some(path) = acknowledged_path(&mut self.paths, id)? else { return Ok(()) };
         let mut acked = core::mem::take(&mut path.acked_scratch);
         let largest_before = path.sent.largest_acked();
-        let summary = path.sent.on_ack(now, ack.ranges.iter(), &mut acked).map_err(|_| {
-            TransportError::new(TransportErrorCode::ProtocolViolation, "ACK of packets that were never sent")
-        })?;
+        let summary = path.sent.on_ack(now, ack.ranges.iter(), &mut acked).map_err(|_| never_sent())?;
         if let Some(sent) = summary.rtt_sample_from {
             let delay_max = self.negotiated.peer_max_ack_delay.max(path.ack_requests.delay_max());
             path.on_rtt_sample(now, now - sent, ack.delay.min(delay_max));
@@ -47,6 +34,16 @@ impl Established {
         self.paths[id].acked_scratch = acked;
         self.paths[id].finish_ack(now, newly);
         scheduler::share_bottlenecks(now, &mut self.paths);
+        Ok(())
+    }
+
+    /// The packet `largest` has arrived on another path than that of the frame.
+    pub(super) fn handle_arrived(&mut self, id: PathId, largest: u64) -> Result<(), TransportError> {
+        let Some(path) = acknowledged_path(&mut self.paths, id)? else { return Ok(()) };
+        if largest >= path.sent.next_number().0 {
+            return Err(never_sent());
+        }
+        path.on_arrived(PacketNumber(largest));
         Ok(())
     }
 
@@ -190,5 +187,21 @@ impl Established {
         while let Some(signal) = self.contexts.streams_mut().sender.scheme_mut().poll_signal() {
             signal.tell(&mut *self.paths.main_mut().admission.controller);
         }
+    }
+}
+
+fn never_sent() -> TransportError {
+    TransportError::new(TransportErrorCode::ProtocolViolation, "ACK of packets that were never sent")
+}
+
+/// The path to which an acknowledgement belongs. `None` if it is closed, which the peer may not have known.
+fn acknowledged_path(paths: &mut Paths, id: PathId) -> Result<Option<&mut Path>, TransportError> {
+    match paths.state_of(id) {
+        PathUse::Open => Ok(Some(&mut paths[id])),
+        PathUse::Closed => Ok(None),
+        PathUse::Never => Err(TransportError::new(
+            TransportErrorCode::ProtocolViolation,
+            "ACK of a path that was never opened",
+        )),
     }
 }

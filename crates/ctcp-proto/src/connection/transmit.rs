@@ -30,7 +30,7 @@ const RELAYED_HEADROOM: usize = RELAYED_SPAN_MAX as usize;
 pub(super) struct Turn {
     pub(super) id: PathId,
     /// Whether it is the best path.
-    is_first: bool,
+    pub(super) is_first: bool,
     pub(super) ranking: Ranking,
     conditions: Conditions,
 }
@@ -236,7 +236,8 @@ impl Established {
         if is_first {
             self.prepare(now, pace);
         }
-        let is_owed = ack_is_due || must_ping || is_first && self.control.is_waiting();
+        let reports = is_first && self.must_report(now);
+        let is_owed = ack_is_due || must_ping || reports || is_first && self.control.is_waiting();
         if !is_owed && self.has_nothing_for(id) {
             return Ok(None);
         }
@@ -258,6 +259,7 @@ impl Established {
         {
             self.write_acknowledgement(now, id, ack_is_due, &mut builder, &mut contents);
         }
+        self.report_ahead(now, turn, reports, &mut builder, &mut contents);
         contents.ack_frequency = self.paths[id].write_ack_request(&mut builder);
         if turn.is_first {
             self.write_control(now, id, pace, &mut builder, &mut contents);
@@ -339,9 +341,7 @@ impl Established {
         let acks = &self.paths[id].acks;
         if is_due || acks.has_news() {
             contents.largest_acked = acks.write(now, id, builder);
-            for (id, context) in self.contexts.used_mut() {
-                contents.reports[id as usize] = context.receiver.write_report(builder).unwrap_or(0);
-            }
+            self.write_reports(builder, contents);
         }
     }
 

@@ -81,9 +81,17 @@ impl Admission {
         self.pacer.set_rate(now, self.pacing_rate(rtt, datagram_size));
     }
 
-    /// Paces the first window over the round trip measured in the handshake.
-    pub(super) fn spread_first_window(&mut self, now: Instant, rtt: &RttEstimator, datagram_size: u64) {
-        if !self.pacer.has_rate() && rtt.has_sample() {
+    /// Paces the first window over the round trip measured in the handshake, and the first one after a pause (`begins`) over that of an
+    /// empty path, if the pause was long.
+    pub(super) fn spread_first_window(
+        &mut self,
+        now: Instant,
+        begins: bool,
+        rtt: &RttEstimator,
+        datagram_size: u64,
+    ) {
+        let is_first = !self.pacer.has_rate() || begins && rtt.is_outdated(now);
+        if is_first && rtt.has_sample() {
             self.update_rate(now, rtt, datagram_size);
         }
     }

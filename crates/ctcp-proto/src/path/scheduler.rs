@@ -118,7 +118,7 @@ impl Ranking {
         // Without a need for repairs here, only new data is of use.
         let helps = !situation.prefers_new
             || queued >= ENDLESS
-            || queued as f64 > self.sent_meanwhile(now, paths, id);
+            || queued as f64 > self.sent_meanwhile(now, paths, id, queued);
         if !helps {
             Use::Nothing
         } else if !self.only_costs(now, paths, id) {
@@ -141,14 +141,20 @@ impl Ranking {
     /// Whether better paths can surely send `packets` repairs before one would arrive on the path `id`.
     pub(crate) fn can_repair(&self, now: Instant, paths: &Paths, id: PathId, packets: u64) -> bool {
         let bytes = packets as f64 * paths[id].owed.mtu.current() as f64;
-        bytes <= LEFT_TO_BETTER * self.sent_meanwhile(now, paths, id)
+        bytes <= LEFT_TO_BETTER * self.sent_meanwhile(now, paths, id, usize::MAX)
     }
 
-    /// Bytes that the better paths can send and that still arrive before a packet sent now on the path `id`.
-    fn sent_meanwhile(&self, now: Instant, paths: &Paths, id: PathId) -> f64 {
+    /// Whether a report on the best path arrives much sooner than on the path `id`.
+    pub(crate) fn reports_sooner(&self, now: Instant, paths: &Paths, id: PathId) -> bool {
+        let rtt = |id| paths[id].measured.rtt.minimum(now);
+        self.first().is_some_and(|first| first != id && SLOW * rtt(first) <= rtt(id))
+    }
+
+    /// Bytes that the better paths can send and that still arrive before a packet of at most `size` bytes sent now on the path `id`.
+    fn sent_meanwhile(&self, now: Instant, paths: &Paths, id: PathId, size: usize) -> f64 {
         let better = || self.iter().take_while(|&other| other != id).map(|other| &paths[other]);
         let Some(first) = better().next() else { return -1.0 };
-        let later = expected(now, &paths[id]).saturating_sub(expected(now, first));
+        let later = expected(now, &paths[id], size).saturating_sub(expected(now, first, size));
         better().map(|path| rate(now, path)).sum::<f64>() * later.as_secs_f64()
     }
 }
@@ -193,8 +199,8 @@ fn lateness(now: Instant, path: &Path) -> Duration {
 }
 
 /// When a packet counts as arrived: in profile `low-latency` everything must arrive soon.
-fn expected(now: Instant, path: &Path) -> Duration {
-    if path.hurries_everything() { lateness(now, path) } else { arrival(now, path) }
+fn expected(now: Instant, path: &Path, size: usize) -> Duration {
+    if path.hurries_everything() { lateness(now, path) } else { arrival_of(now, path, size) }
 }
 
 /// What all paths carry in a round trip of the slowest one, in packets: a block of so many symbols is complete about when they are
@@ -211,20 +217,16 @@ pub(crate) fn window(now: Instant, paths: &Paths) -> f64 {
 }
 
 /// What packets in flight on each path are worth for what is sent now on the path `id`.
-///
-/// Packets of another path that were sent in the last round trip have ages between nothing and that. Those that are younger than the
-/// difference of both one-way delays arrive later than a packet sent now. Those that are older than their sum have arrived, and the reports
-/// on this path count them already.
 pub(crate) fn prospects(now: Instant, paths: &Paths, id: PathId) -> Prospects {
     let mut prospects = Prospects::NONE;
     if paths.len() == 1 {
         return prospects;
     }
-    let arrival = one_way(now, &paths[id]).as_secs_f64();
+    let arrival_here = arrival(now, &paths[id]);
     for path in paths.iter() {
-        let later = one_way(now, path).as_secs_f64().max(1e-6);
-        let late = if path.is_avoided() { 1.0 } else { (1.0 - arrival / later).max(0.0) };
-        prospects.push(Prospect { path: path.id, loss: path.loss(), late });
+        let late = arrival(now, path).saturating_sub(arrival_here);
+        let overtaken = if path.is_avoided() { Instant::ZERO } else { now.saturating_back(late) };
+        prospects.push(Prospect { path: path.id, loss: path.loss(), counted: path.counted(), overtaken });
     }
     prospects
 }
@@ -282,6 +284,11 @@ pub(crate) fn share_bottlenecks(now: Instant, paths: &mut Paths) {
 /// The round trip of a packet sent now: what is in flight leaves first. Where it is not known how fast, the queue of a path with little in
 /// flight has drained since it was measured.
 fn round_trip(now: Instant, path: &Path) -> Duration {
+    round_trip_of(now, path, usize::MAX)
+}
+
+/// That of a packet of at most `size` bytes.
+fn round_trip_of(now: Instant, path: &Path, size: usize) -> Duration {
     let rtt = &path.measured.rtt;
     let minimum = rtt.minimum(now);
     let full = 2.0 * path.sent.packets_in_flight() as f64 / path.admission.controller.window().max(1.0);
@@ -289,7 +296,8 @@ fn round_trip(now: Instant, path: &Path) -> Duration {
         let smoothed = rtt.smoothed();
         return smoothed - smoothed.saturating_sub(minimum).mul_f64(1.0 - full.min(1.0));
     };
-    let arriving = (path.sent.bytes_in_flight() + path.owed.mtu.current()) as f64 * (1.0 - path.loss());
+    let size = path.owed.mtu.current().min(u64::try_from(size).unwrap_or(u64::MAX));
+    let arriving = (path.sent.bytes_in_flight() + size) as f64 * (1.0 - path.loss());
     let drained = minimum.max(Duration::from_secs_f64(arriving / capacity.max(1.0)).min(DRAIN_MAX));
     // The path may have become slower since.
     if full < 1.0 { drained } else { drained.max(rtt.standing(now)) }
@@ -301,9 +309,14 @@ fn one_way(now: Instant, path: &Path) -> Duration {
 
 /// How long a packet takes that is sent now: half of the empty round trip, and the queue, which is in its direction.
 fn arrival(now: Instant, path: &Path) -> Duration {
+    arrival_of(now, path, usize::MAX)
+}
+
+/// That of a packet of at most `size` bytes.
+fn arrival_of(now: Instant, path: &Path, size: usize) -> Duration {
     let rtt = &path.measured.rtt;
     let empty = rtt.minimum(now).min(rtt.smoothed());
-    round_trip(now, path) - empty / 2
+    round_trip_of(now, path, size) - empty / 2
 }
 
 /// What congestion control allows, in bytes per second.

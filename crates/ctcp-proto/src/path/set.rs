@@ -2,6 +2,7 @@
 
 use core::ops::{Index, IndexMut};
 
+use super::arrivals::EarlyReports;
 use super::{Path, PathMode};
 use crate::id::PathId;
 
@@ -11,6 +12,7 @@ pub(crate) struct Paths {
     /// A bit for each id that was ever used. A packet number never repeats under a key, so an id is used once.
     used: [u64; 4],
     mode: PathMode,
+    pub(crate) reports: EarlyReports,
 }
 
 /// How a packet's path id relates to the open paths.
@@ -26,7 +28,8 @@ pub(crate) enum PathUse {
 
 impl Paths {
     pub(crate) fn new(first: Path, mode: PathMode) -> Self {
-        let mut paths = Self { open: Vec::with_capacity(1), used: [0; 4], mode };
+        let mut paths =
+            Self { open: Vec::with_capacity(1), used: [0; 4], mode, reports: EarlyReports::default() };
         paths.insert(first);
         paths
     }

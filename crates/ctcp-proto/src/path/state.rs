@@ -18,6 +18,7 @@ mod hop;
 mod late;
 
 use super::admission::Admission;
+use super::arrivals::Arrivals;
 use super::copies::Copies;
 use super::ecn::EcnState;
 use super::measured::Measured;
@@ -71,6 +72,7 @@ pub(crate) struct Path {
     pub(crate) destination: ConnectionId,
     pub(crate) sent: SentPackets<Contents>,
     pub(crate) acks: AckScheduler,
+    pub(super) arrivals: Arrivals,
     pub(crate) ack_requests: AckRequests,
     pub(crate) replay: ReplayWindow,
     pub(crate) ecn: EcnState,
@@ -116,6 +118,7 @@ impl Path {
             destination: ConnectionId::default(),
             sent: SentPackets::new(),
             acks: AckScheduler::new(MAX_ACK_DELAY, profile.acknowledges_every_packet()),
+            arrivals: Arrivals::default(),
             ack_requests: AckRequests::new(),
             replay: ReplayWindow::new(),
             ecn: EcnState::new(profile.answers_to_marks()),
@@ -293,7 +296,8 @@ impl Path {
                 is_app_limited: self.admission.is_app_limited(),
             });
         }
-        self.admission.spread_first_window(now, &self.measured.rtt, self.owed.mtu.current());
+        let begins = self.sent.packets_in_flight() <= 1;
+        self.admission.spread_first_window(now, begins, &self.measured.rtt, self.owed.mtu.current());
     }
 
     /// The next packet number that will be skipped.

@@ -90,6 +90,11 @@ impl LossDetector {
         }
     }
 
+    /// How many packets later ones may have to arrive before one counts as lost.
+    pub(crate) fn packet_threshold(&self) -> u64 {
+        self.packets
+    }
+
     /// The thresholds for detecting losses now.
     pub(crate) fn thresholds(&mut self, now: Instant, rtt: &RttEstimator) -> LossThresholds {
         if now - self.changed > rtt.smoothed() * self.quiet_rounds {

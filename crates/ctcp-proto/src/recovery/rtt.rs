@@ -23,6 +23,10 @@ pub(crate) const MINIMUM_WINDOW: Duration = Duration::from_secs(10);
 /// Assumed granularity of timers (RFC 9002 section 6.1.2).
 pub(crate) const GRANULARITY: Duration = Duration::from_millis(1);
 
+/// After a pause of so many round trips, and at least this long, the next sample starts the averages anew: the queue of that time is gone.
+const OUTDATED_AFTER: u32 = 4;
+const OUTDATED_MIN: Duration = Duration::from_secs(1);
+
 /// The shortest sample accepted, which keeps `RTTmin / RTT` and rates finite.
 const SMALLEST_SAMPLE: Duration = Duration::from_micros(1);
 
@@ -51,6 +55,13 @@ impl RttView {
     }
 }
 
+impl Samples {
+    /// Whether there was a pause so long that the queue of that time is gone.
+    fn is_outdated(&self, now: Instant) -> bool {
+        now - self.time > (self.smoothed * OUTDATED_AFTER).max(OUTDATED_MIN)
+    }
+}
+
 /// Estimates the round-trip times of one path.
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
@@ -66,6 +77,8 @@ struct Samples {
     smoothed: Duration,
     variance: Duration,
     minimum_ever: Duration,
+    /// When the latest sample was taken.
+    time: Instant,
 }
 
 impl RttEstimator {
@@ -88,14 +101,16 @@ impl RttEstimator {
         self.minimum.insert(now.as_nanos(), nanos(rtt));
         let floor = self.minimum.minimum(now.as_nanos()).map_or(rtt, Duration::from_nanos);
         let latest = rtt.saturating_sub(ack_delay).max(floor);
-        self.samples = Some(match self.samples {
-            None => Samples { latest, smoothed: latest, variance: latest / 2, minimum_ever: rtt },
+        let minimum_ever = self.samples.map_or(rtt, |old| old.minimum_ever.min(rtt));
+        self.samples = Some(match self.samples.filter(|old| !old.is_outdated(now)) {
+            None => Samples { latest, smoothed: latest, variance: latest / 2, minimum_ever, time: now },
             Some(old) => Samples {
                 latest,
                 // The variance first: it uses the old average (RFC 9002 5.3).
                 variance: (old.variance * 3 + old.smoothed.abs_diff(latest)) / 4,
                 smoothed: (old.smoothed * 7 + latest) / 8,
-                minimum_ever: old.minimum_ever.min(rtt),
+                minimum_ever,
+                time: now,
             },
         });
         self.round.resize(nanos(self.smoothed()));
@@ -110,6 +125,11 @@ impl RttEstimator {
     /// The values for statistics.
     pub(crate) fn stats(&self, now: Instant) -> RttStats {
         RttStats { latest: self.latest(), smoothed: self.smoothed(), minimum: self.minimum(now) }
+    }
+
+    /// Whether there was a pause so long that the averages say little.
+    pub fn is_outdated(&self, now: Instant) -> bool {
+        self.samples.is_some_and(|samples| samples.is_outdated(now))
     }
 
     /// The latest sample.
@@ -127,9 +147,10 @@ impl RttEstimator {
         self.samples.map_or(self.initial / 2, |samples| samples.variance)
     }
 
-    /// The minimum of the last ten seconds.
+    /// The minimum of the ten seconds before the latest sample. In a pause, what was known does not become worse.
     pub fn minimum(&self, now: Instant) -> Duration {
-        self.minimum.minimum(now.as_nanos()).map_or(self.initial, Duration::from_nanos)
+        let end = self.samples.map_or(now, |samples| samples.time.min(now));
+        self.minimum.minimum(end.as_nanos()).map_or(self.initial, Duration::from_nanos)
     }
 
     /// The minimum of all samples.
@@ -146,7 +167,7 @@ impl RttEstimator {
     pub fn view(&self, now: Instant) -> RttView {
         RttView {
             latest: self.latest(),
-            smoothed: self.smoothed(),
+            smoothed: if self.is_outdated(now) { self.minimum(now) } else { self.smoothed() },
             variance: self.variance(),
             minimum: self.minimum(now),
             minimum_ever: self.minimum_ever(),

@@ -384,6 +384,12 @@ impl<C> SentPackets<C> {
         })
     }
 
+    /// When the newest outstanding packet up to `number` was sent.
+    pub(crate) fn newest_outstanding_until(&self, number: PacketNumber) -> Option<Instant> {
+        let mut numbers = (self.first_outstanding..=number.0).rev();
+        numbers.find_map(|number| self.outstanding_at(number)).map(|packet| packet.time)
+    }
+
     /// The same, to be changed, and whether [`Self::poll_expired`] has returned them.
     pub(crate) fn outstanding_mut(&mut self) -> impl Iterator<Item = (bool, &mut SentPacket<C>)> {
         let expired_until = self.expired_until;

@@ -50,6 +50,7 @@ pub(crate) mod kind {
     pub(crate) const PATH_ABANDON: u8 = 0x1f;
     pub(crate) const PATH_PREFERENCE: u8 = 0x20;
     pub(crate) const ACK_FREQUENCY: u8 = 0x42;
+    pub(crate) const ARRIVED: u8 = 0x43;
 }
 
 /// Frames of this type and above have a length after the type, so that a receiver can skip those it does not know.
@@ -111,6 +112,13 @@ pub enum Frame<'a> {
     PathPreference(u8),
     /// How often the sender wants packets of this path acknowledged.
     AckFrequency(AckFrequency),
+    /// A packet of another path has arrived, and the reports of this packet count what arrived before.
+    Arrived {
+        /// The path.
+        path: PathId,
+        /// The largest packet number received there.
+        largest: u64,
+    },
     /// Packets of this path to the sender of the frame have this destination id.
     NewConnectionId {
         /// The path, which may be open or not.
@@ -141,7 +149,11 @@ impl<'a> Frame<'a> {
     #[must_use]
     pub const fn is_ack_eliciting(&self) -> bool {
         match self {
-            Self::Padding(_) | Self::PathAck(_) | Self::DecoderReport(..) | Self::Close { .. } => false,
+            Self::Padding(_)
+            | Self::PathAck(_)
+            | Self::DecoderReport(..)
+            | Self::Arrived { .. }
+            | Self::Close { .. } => false,
             Self::Skippable { kind, .. } => *kind % 2 == 0,
             _ => true,
         }
@@ -158,10 +170,11 @@ impl<'a> Frame<'a> {
         let kind = reader.shortest_varint()?;
         if kind >= SKIPPABLE_FRAME_MIN {
             let contents = reader.prefixed()?;
-            if kind == u64::from(kind::ACK_FREQUENCY) {
-                return AckFrequency::parse(contents).map(Self::AckFrequency);
-            }
-            return Ok(Self::Skippable { kind, contents });
+            return match u8::try_from(kind) {
+                Ok(kind::ACK_FREQUENCY) => AckFrequency::parse(contents).map(Self::AckFrequency),
+                Ok(kind::ARRIVED) => path::parse_arrived(contents),
+                _ => Ok(Self::Skippable { kind, contents }),
+            };
         }
         match kind as u8 {
             kind::PADDING => Ok(Self::Padding(path::parse_padding(reader))),
@@ -231,6 +244,7 @@ impl<'a> Frame<'a> {
             }
             Self::PathPreference(preference) => path::write(kind::PATH_PREFERENCE, &[*preference], out),
             Self::AckFrequency(frequency) => frequency.write(out),
+            Self::Arrived { path, largest } => path::write_arrived(*path, *largest, out),
             Self::NewConnectionId { path, id } => {
                 out.push(kind::NEW_CONNECTION_ID);
                 write_varint(out, u64::from(path.0));
@@ -268,6 +282,7 @@ impl<'a> Frame<'a> {
             Self::PathAbandon(id) => 1 + varint_length(u64::from(id.0)),
             Self::PathPreference(_) => 2,
             Self::AckFrequency(frequency) => frequency.length(),
+            Self::Arrived { path, largest } => path::arrived_length(*path, *largest),
             Self::NewConnectionId { path, id } => 2 + varint_length(u64::from(path.0)) + id.as_bytes().len(),
             Self::Close { code, reason, .. } => close::length(*code, reason),
             Self::Skippable { kind, contents } => {

@@ -38,6 +38,7 @@ impl fmt::Display for Frame<'_> {
                 frequency.delay.as_micros(),
                 if frequency.hurries_at_gaps { ", gaps at once" } else { "" },
             ),
+            Self::Arrived { path, largest } => write!(formatter, "ARRIVED {largest} on {path}"),
             Self::PathAbandon(id) => write!(formatter, "PATH_ABANDON {}", id.0),
             Self::NewConnectionId { path, id } => {
                 write!(formatter, "NEW_CONNECTION_ID {id:?} for {path}")

@@ -1,3 +1,7 @@
+use core::time::Duration;
+
+use ctcp_base::Instant;
+
 use super::*;
 use crate::code::{Prospect, Prospects};
 use crate::id::PathId;
@@ -232,22 +236,32 @@ fn the_default_rule_sends_less_ahead_in_the_middle() {
 
 #[test]
 fn at_the_end_a_faster_path_replaces_what_a_slow_one_delivers_too_late() {
-    let prospects = |late| {
+    // Eight symbols, one each millisecond; those of path 1 at 5 to 8 ms.
+    let at = |millis| Instant::ZERO + Duration::from_millis(millis);
+    let repairs = |(counted, overtaken)| {
         let mut prospects = Prospects::NONE;
-        prospects.push(Prospect { path: PathId(0), loss: 0.0, late: 0.0 });
-        prospects.push(Prospect { path: PathId(1), loss: 0.0, late });
-        prospects
-    };
-    let repairs = |late| {
+        let (first, last) = (Instant::ZERO, at(100));
+        prospects.push(Prospect { path: PathId(0), loss: 0.0, counted: first, overtaken: last });
+        prospects.push(Prospect {
+            path: PathId(1),
+            loss: 0.0,
+            counted: at(counted),
+            overtaken: at(overtaken),
+        });
         let mut code = code_of(Redundancy::FROM_LOSS);
         let mut next = 0;
-        for path in [0, 0, 0, 0, 1, 1, 1, 1] {
-            send(&mut code, &mut next, &Situation { path: PathId(path), prospects: prospects(late), ..BULK });
+        for (path, millis) in [0, 0, 0, 0, 1, 1, 1, 1].into_iter().zip(1..) {
+            send(&mut code, &mut next, &Situation { now: at(millis), path: PathId(path), prospects, ..BULK });
         }
-        let tail = Situation { prospects: prospects(late), ..IDLE };
+        let tail = Situation { now: at(100), prospects, ..IDLE };
         core::iter::from_fn(|| send(&mut code, &mut next, &tail)).count()
     };
-    assert_eq!([0.0, 0.5, 1.0].map(repairs), [0, 2, 4]);
+    assert_eq!([(0, 8), (0, 6), (0, 4)].map(repairs), [0, 2, 4], "those sent later are overtaken");
+    assert_eq!(
+        [(5, 8), (8, 8), (7, 6)].map(repairs),
+        [1, 4, 4],
+        "those sent earlier have arrived or are lost"
+    );
 }
 
 #[test]
@@ -260,11 +274,14 @@ fn a_block_knows_which_path_carries_its_packets() {
         .filter_map(|path| send(&mut code, &mut next, &on(path)))
         .map(|(_, s)| s)
         .collect();
-    let flight = |code: &BlockCode| code.blocks.iter().flat_map(Block::flight).collect::<Vec<_>>();
+    let flight = |code: &BlockCode| {
+        let flights = code.blocks.iter().flat_map(Block::flights);
+        flights.map(|flight| (flight.path, flight.count())).collect::<Vec<_>>()
+    };
     assert_eq!(flight(&code), [(PathId(0), 1), (PathId(3), 2), (PathId(5), 1)]);
     code.on_lost(&sent[1], false);
     code.on_expired(&sent[3]);
-    assert_eq!(flight(&code), [(PathId(0), 1), (PathId(3), 1)]);
+    assert_eq!(flight(&code), [(PathId(0), 1), (PathId(3), 1), (PathId(5), 0)]);
     code.on_acked(&sent[0]);
-    assert_eq!(flight(&code), [(PathId(0), 0), (PathId(3), 1)]);
+    assert_eq!(flight(&code), [(PathId(0), 0), (PathId(3), 1), (PathId(5), 0)]);
 }

@@ -1,9 +1,9 @@
-//! PADDING, RESET_TOKEN, KEY_SHARE, PATH_CHALLENGE, PATH_RESPONSE and PATH_ABANDON.
+//! PADDING, RESET_TOKEN, KEY_SHARE, PATH_CHALLENGE, PATH_RESPONSE, PATH_ABANDON and ARRIVED.
 
 use crate::id::PathId;
 use crate::wire::Malformed;
-use crate::wire::frame::kind;
-use crate::wire::varint::Reader;
+use crate::wire::frame::{Frame, kind};
+use crate::wire::varint::{Reader, varint_length, write_varint};
 
 /// Skips the zeros after the first one and returns the length of the whole run.
 pub(super) fn parse_padding(reader: &mut Reader<'_>) -> usize {
@@ -13,6 +13,27 @@ pub(super) fn parse_padding(reader: &mut Reader<'_>) -> usize {
 
 pub(super) fn parse_id(reader: &mut Reader<'_>) -> Result<PathId, Malformed> {
     u8::try_from(reader.varint()?).map(PathId).map_err(|_| Malformed::new("path id above 255"))
+}
+
+pub(super) fn parse_arrived<'a>(contents: &[u8]) -> Result<Frame<'a>, Malformed> {
+    let mut reader = Reader::new(contents);
+    let (path, largest) = (parse_id(&mut reader)?, reader.varint()?);
+    if !reader.is_empty() {
+        return Err(Malformed::new("more bytes than fields"));
+    }
+    Ok(Frame::Arrived { path, largest })
+}
+
+pub(super) fn write_arrived(path: PathId, largest: u64, out: &mut Vec<u8>) {
+    let path = u64::from(path.0);
+    write_varint(out, u64::from(kind::ARRIVED));
+    write_varint(out, (varint_length(path) + varint_length(largest)) as u64);
+    write_varint(out, path);
+    write_varint(out, largest);
+}
+
+pub(super) fn arrived_length(path: PathId, largest: u64) -> usize {
+    varint_length(u64::from(kind::ARRIVED)) + 1 + varint_length(u64::from(path.0)) + varint_length(largest)
 }
 
 pub(super) fn write(kind: u8, data: &[u8], out: &mut Vec<u8>) {

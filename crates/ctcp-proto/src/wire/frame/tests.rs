@@ -9,7 +9,7 @@ use crate::wire::{
 };
 
 /// Types from here on have no meaning.
-const FIRST_UNKNOWN: u64 = 0x43;
+const FIRST_UNKNOWN: u64 = 0x44;
 
 /// Numbers of all varint lengths, small ones as often as large ones.
 pub(crate) fn any_varint() -> impl Strategy<Value = u64> {
@@ -157,6 +157,8 @@ fn any_frame(bytes: &'static [u8], text: &'static str) -> impl Strategy<Value = 
             let delay = Duration::from_micros(micros);
             Frame::AckFrequency(AckFrequency { packets, delay, hurries_at_gaps })
         }),
+        (any::<u8>(), any_varint())
+            .prop_map(|(path, largest)| Frame::Arrived { path: PathId(path), largest }),
         (any::<u8>(), prop::collection::vec(any::<u8>(), 1..=ConnectionId::MAX)).prop_map(|(path, id)| {
             Frame::NewConnectionId { path: PathId(path), id: ConnectionId::new(&id).expect("at most 20") }
         }),

@@ -1,0 +1,47 @@
+//! Reports on what the decoders lack, and those that go ahead of the acknowledgements of slow paths ([`crate::path::arrivals`]).
+
+use ctcp_base::Instant;
+
+use super::Established;
+use super::contents::Contents;
+use super::transmit::Turn;
+use crate::wire::DatagramBuilder;
+
+impl Established {
+    pub(super) fn write_reports(&mut self, builder: &mut DatagramBuilder, contents: &mut Contents) {
+        for (id, context) in self.contexts.used_mut() {
+            contents.reports[id as usize] = context.receiver.write_report(builder).unwrap_or(0);
+        }
+    }
+
+    /// Whether the best path owes a report on what arrived on a slow one. If it is not due yet, the timer is set.
+    pub(super) fn must_report(&mut self, now: Instant) -> bool {
+        let Some(due) = self.paths.reports.due() else { return false };
+        if due > now {
+            self.timers.wait_for_pacer(due);
+        }
+        due <= now
+    }
+
+    /// Tells on the best path what arrived on slow ones, with a report if `must_report`. After an acknowledgement of a slow path the best one
+    /// owes that.
+    pub(super) fn report_ahead(
+        &mut self,
+        now: Instant,
+        turn: Turn,
+        must_report: bool,
+        builder: &mut DatagramBuilder,
+        contents: &mut Contents,
+    ) {
+        let has_acknowledged = contents.largest_acked.is_some();
+        if must_report && !has_acknowledged {
+            self.write_reports(builder, contents);
+        }
+        if turn.is_first && (must_report || has_acknowledged) {
+            self.paths.write_arrivals(now, &turn.ranking, builder);
+        } else if has_acknowledged && turn.ranking.reports_sooner(now, &self.paths, turn.id) {
+            let rtt = self.paths[turn.id].measured.rtt.smoothed();
+            self.paths.reports.hasten(now, rtt);
+        }
+    }
+}
