@@ -24,4 +24,6 @@ pub mod symbolic;
 pub use controller::{CTCP_CONSTANT_ALPHA, THESIS, VEGAS};
 pub use registry::{SPARSE_PROFILE, TCP_NC, TCP_NC_EOT, TCP_NC_PB, catalogue, everything, simulated};
 pub use rule::{END_OF_TRANSMISSION, PSEUDO_BLOCK, end_of_transmission, pseudo_block};
-pub use scheme::{CLASSIC, SPARSE, VEGAS_SOURCE, WINDOW, WINDOW_EOT, WINDOW_EOT_ESTIMATED};
+pub use scheme::{
+    CLASSIC, SPARSE, SPARSE_BLOCK_SIZE, SPARSE_BLOCKS, VEGAS_SOURCE, WINDOW, WINDOW_EOT, WINDOW_EOT_ESTIMATED,
+};

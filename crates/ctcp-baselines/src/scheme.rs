@@ -7,4 +7,4 @@ parts!(Code: classic, sparse);
 
 pub(crate) use classic::UNPACED;
 pub use classic::{CLASSIC, VEGAS_SOURCE, WINDOW, WINDOW_EOT, WINDOW_EOT_ESTIMATED};
-pub use sparse::SPARSE;
+pub use sparse::{BLOCK_SIZE as SPARSE_BLOCK_SIZE, BLOCKS as SPARSE_BLOCKS, SPARSE};

@@ -48,10 +48,10 @@ pub const SPARSE: Code = Code::new(&CodeSpec {
 });
 
 /// `BLOCK_SIZE` of section 3.2, unless the handshake allows less.
-const BLOCK_SIZE: u16 = 128;
+pub const BLOCK_SIZE: u16 = 128;
 
 /// Number of blocks in flight (section 3.3.3).
-const BLOCKS: u16 = 2;
+pub const BLOCKS: u16 = 2;
 
 /// The maximum loss estimate used. A higher value says more about the estimator than about the path.
 const LOSS_MAX: f64 = 0.9;

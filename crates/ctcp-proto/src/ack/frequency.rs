@@ -59,8 +59,8 @@ pub(crate) struct Flow {
 #[derive(Debug)]
 pub(crate) struct AckRequests {
     told: AckFrequency,
-    /// What the peer has acknowledged.
-    confirmed: AckFrequency,
+    /// The longest delay that the peer was told since it last acknowledged a request, that one included.
+    slowest: Duration,
     wanted: AckFrequency,
     is_lost: bool,
     /// The longest delay that the peer was ever told.
@@ -76,7 +76,7 @@ impl AckRequests {
     pub(crate) fn new() -> Self {
         Self {
             told: UNASKED,
-            confirmed: UNASKED,
+            slowest: MAX_ACK_DELAY,
             wanted: UNASKED,
             is_lost: false,
             delay_max: MAX_ACK_DELAY,
@@ -136,13 +136,14 @@ impl AckRequests {
     /// The frame was sent.
     pub(crate) fn on_sent(&mut self) {
         self.told = self.wanted;
+        self.slowest = self.slowest.max(self.told.delay);
         self.delay_max = self.delay_max.max(self.told.delay);
         self.is_lost = false;
     }
 
     /// A packet with such a frame was acknowledged.
     pub(crate) fn on_acked(&mut self) {
-        self.confirmed = self.told;
+        self.slowest = self.told.delay;
     }
 
     /// A packet with such a frame was lost.
@@ -158,9 +159,9 @@ impl AckRequests {
         if is_asked { (self.batch.min(most) as u64).saturating_sub(1) } else { 0 }
     }
 
-    /// How long the peer may delay an acknowledgement now, whether or not the last frame has arrived.
+    /// How long the peer may delay an acknowledgement now, whichever of the last frames have arrived.
     pub(crate) fn delay(&self) -> Duration {
-        self.told.delay.max(self.confirmed.delay)
+        self.slowest
     }
 
     /// The longest delay that an acknowledgement may state.

@@ -167,8 +167,8 @@ fn expected(block: &Block<NextKey>, is_tail: bool, situation: &Situation) -> (u3
         // A path that has gone delivers nothing any more.
         let Some(prospect) = situation.prospects.of(flight.path) else { continue };
         let waiting = if is_tail {
-            let counted = if block.is_reported() { flight.sent_until(prospect.counted) } else { 0 };
-            flight.sent_until(prospect.overtaken).saturating_sub(counted)
+            let counted = if block.is_reported() { prospect.counted } else { Instant::ZERO };
+            flight.sent_between(counted, prospect.overtaken)
         } else {
             flight.count()
         };

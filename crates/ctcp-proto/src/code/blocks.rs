@@ -111,7 +111,7 @@ impl<R> Blocks<R> {
     pub fn on_resolved(&mut self, sent: &Sent) {
         if let Some(block) = self.block_of(sent.first) {
             block.in_flight = block.in_flight.saturating_sub(1);
-            block.flight_on(sent.path).remove(sent.time);
+            block.remove_flight(sent);
         }
     }
 
@@ -153,9 +153,10 @@ impl Flight {
         self.times.len()
     }
 
-    /// The number of packets that were sent until `time`.
-    pub(super) fn sent_until(&self, time: Instant) -> usize {
-        self.times.partition_point(|&sent| sent <= time)
+    /// The number of packets that were sent from `start` until `end`, both inclusive.
+    pub(super) fn sent_between(&self, start: Instant, end: Instant) -> usize {
+        let until = self.times.partition_point(|&sent| sent <= end);
+        until.saturating_sub(self.times.partition_point(|&sent| sent < start))
     }
 
     fn remove(&mut self, time: Instant) {
@@ -195,6 +196,15 @@ impl<R> Block<R> {
             self.flights.len() - 1
         });
         &mut self.flights[place]
+    }
+
+    fn remove_flight(&mut self, sent: &Sent) {
+        if let Some(place) = self.flights.iter().position(|flight| flight.path == sent.path) {
+            self.flights[place].remove(sent.time);
+            if self.flights[place].times.is_empty() {
+                self.flights.remove(place);
+            }
+        }
     }
 
     /// Each acknowledged packet counts as one degree of freedom, unless reports cover the block.

@@ -12,7 +12,7 @@ pub struct Prospect {
     pub path: PathId,
     /// Its loss average `p`.
     pub loss: f64,
-    /// The newest report counts those that were sent until then and arrived.
+    /// The newest report counts those that were sent before and arrived.
     pub counted: Instant,
     /// Those that were sent after this are overtaken by a packet sent now.
     pub overtaken: Instant,

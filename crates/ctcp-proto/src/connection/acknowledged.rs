@@ -37,13 +37,18 @@ impl Established {
         Ok(())
     }
 
-    /// The packet `largest` has arrived on another path than that of the frame.
-    pub(super) fn handle_arrived(&mut self, id: PathId, largest: u64) -> Result<(), TransportError> {
+    /// The packet `largest` of a path has arrived, and the reports of this packet count what arrived before.
+    pub(super) fn handle_arrived(
+        &mut self,
+        now: Instant,
+        id: PathId,
+        largest: u64,
+    ) -> Result<(), TransportError> {
         let Some(path) = acknowledged_path(&mut self.paths, id)? else { return Ok(()) };
         if largest >= path.sent.next_number().0 {
             return Err(never_sent());
         }
-        path.on_arrived(PacketNumber(largest));
+        path.on_arrived(now, PacketNumber(largest));
         Ok(())
     }
 
@@ -191,7 +196,10 @@ impl Established {
 }
 
 fn never_sent() -> TransportError {
-    TransportError::new(TransportErrorCode::ProtocolViolation, "ACK of packets that were never sent")
+    TransportError::new(
+        TransportErrorCode::ProtocolViolation,
+        "ACK or ARRIVED of packets that were never sent",
+    )
 }
 
 /// The path to which an acknowledgement belongs. `None` if it is closed, which the peer may not have known.
@@ -201,7 +209,7 @@ fn acknowledged_path(paths: &mut Paths, id: PathId) -> Result<Option<&mut Path>,
         PathUse::Closed => Ok(None),
         PathUse::Never => Err(TransportError::new(
             TransportErrorCode::ProtocolViolation,
-            "ACK of a path that was never opened",
+            "ACK or ARRIVED of a path that was never opened",
         )),
     }
 }

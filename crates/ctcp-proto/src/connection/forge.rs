@@ -39,6 +39,13 @@ impl Connection {
         established.paths.get(path)?.replay.largest()
     }
 
+    /// The number of the next packet on a path.
+    #[cfg(test)]
+    pub(crate) fn next_number(&self, path: PathId) -> Option<u64> {
+        let State::Established(established) = &self.state else { return None };
+        Some(established.paths.get(path)?.sent.next_number().0)
+    }
+
     /// Seals the first packet of a path that this side does not have.
     #[cfg(test)]
     pub(crate) fn forge_on(&mut self, path: PathId, frames: &[Frame<'_>]) -> Vec<u8> {

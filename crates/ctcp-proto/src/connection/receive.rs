@@ -188,7 +188,7 @@ impl Established {
                 Frame::Padding(_) | Frame::Ping | Frame::Skippable { .. } => {}
                 Frame::PathAck(ack) => self.handle_ack(now, &ack)?,
                 Frame::DecoderReport(context, report) => self.handle_report(now, context, &report)?,
-                Frame::Arrived { path, largest } => self.handle_arrived(path, largest)?,
+                Frame::Arrived { path, largest } => self.handle_arrived(now, path, largest)?,
                 Frame::Combination(context, combination) => {
                     self.timers.last_activity = now;
                     self.paths[id].silence.on_coded(now);

@@ -8,14 +8,15 @@ use super::transmit::Turn;
 use crate::wire::DatagramBuilder;
 
 impl Established {
+    /// Writes the reports of all contexts that have news.
     pub(super) fn write_reports(&mut self, builder: &mut DatagramBuilder, contents: &mut Contents) {
         for (id, context) in self.contexts.used_mut() {
             contents.reports[id as usize] = context.receiver.write_report(builder).unwrap_or(0);
         }
     }
 
-    /// Whether the best path owes a report on what arrived on a slow one. If it is not due yet, the timer is set.
-    pub(super) fn must_report(&mut self, now: Instant) -> bool {
+    /// Whether a report on what arrived on a slow path is due on the best one. If it is not due yet, the timer is set.
+    pub(super) fn poll_report(&mut self, now: Instant) -> bool {
         let Some(due) = self.paths.reports.due() else { return false };
         if due > now {
             self.timers.wait_for_pacer(due);
@@ -23,25 +24,24 @@ impl Established {
         due <= now
     }
 
-    /// Tells on the best path what arrived on slow ones, with a report if `must_report`. After an acknowledgement of a slow path the best one
+    /// Tells on the best path what arrived on slow ones, with a report if `is_due`. After an acknowledgement of a slow path the best one
     /// owes that.
     pub(super) fn report_ahead(
         &mut self,
         now: Instant,
         turn: Turn,
-        must_report: bool,
+        is_due: bool,
         builder: &mut DatagramBuilder,
         contents: &mut Contents,
     ) {
         let has_acknowledged = contents.largest_acked.is_some();
-        if must_report && !has_acknowledged {
+        if is_due && !has_acknowledged {
             self.write_reports(builder, contents);
         }
-        if turn.is_first && (must_report || has_acknowledged) {
+        if turn.is_first && (is_due || has_acknowledged) {
             self.paths.write_arrivals(now, &turn.ranking, builder);
-        } else if has_acknowledged && turn.ranking.reports_sooner(now, &self.paths, turn.id) {
-            let rtt = self.paths[turn.id].measured.rtt.smoothed();
-            self.paths.reports.hasten(now, rtt);
+        } else if has_acknowledged {
+            self.paths.hasten_report(now, &turn.ranking, turn.id);
         }
     }
 }

@@ -73,7 +73,7 @@ pub(crate) struct Timers {
     first_unanswered: Instant,
     /// When coded data was last received.
     pub(crate) last_activity: Instant,
-    /// When the pacer allows the next packet, if one is waiting.
+    /// When the pacer allows the next packet, if one is waiting, or a report is due.
     pub(crate) pacing: Option<Instant>,
 }
 
@@ -98,7 +98,7 @@ impl Timers {
         self.last_received = now;
     }
 
-    /// A packet waits for the pacer of its path until `time`.
+    /// A packet waits until `time`: for the pacer of its path, or because it is not due yet.
     pub(super) fn wait_for_pacer(&mut self, time: Instant) {
         self.pacing = Some(self.pacing.map_or(time, |pacing| pacing.min(time)));
     }
@@ -172,7 +172,8 @@ impl Established {
                 self.paths[id].on_probe_timeout(now);
                 self.counts.timeouts += 1;
                 self.tell_control_again(id);
-                if self.paths[id].has_just_failed() {
+                // Another path may have opened since the first of these.
+                if self.paths[id].has_failed() {
                     self.on_path_failed(id);
                 }
             }

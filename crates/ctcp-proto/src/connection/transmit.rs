@@ -236,7 +236,7 @@ impl Established {
         if is_first {
             self.prepare(now, pace);
         }
-        let reports = is_first && self.must_report(now);
+        let reports = is_first && self.poll_report(now);
         let is_owed = ack_is_due || must_ping || reports || is_first && self.control.is_waiting();
         if !is_owed && self.has_nothing_for(id) {
             return Ok(None);

@@ -78,11 +78,11 @@ impl Admission {
 
     /// Updates the pacing rate after a change of the window or the round trip.
     pub(super) fn update_rate(&mut self, now: Instant, rtt: &RttEstimator, datagram_size: u64) {
-        self.pacer.set_rate(now, self.pacing_rate(rtt, datagram_size));
+        self.pacer.set_rate(now, self.pacing_rate(now, rtt, datagram_size));
     }
 
-    /// Paces the first window over the round trip measured in the handshake, and the first one after a pause (`begins`) over that of an
-    /// empty path, if the pause was long.
+    /// Paces the first window over the round trip measured in the handshake. Where something is sent after a long pause (`begins`), the
+    /// controller may choose another rate, too.
     pub(super) fn spread_first_window(
         &mut self,
         now: Instant,
@@ -98,13 +98,13 @@ impl Admission {
 
     /// The controller's rate. If it has none, one that spreads its window over half a round trip: a classical TCP relies on ACK clocking,
     /// which does not work for repairs.
-    fn pacing_rate(&self, rtt: &RttEstimator, datagram_size: u64) -> Option<f64> {
+    fn pacing_rate(&self, now: Instant, rtt: &RttEstimator, datagram_size: u64) -> Option<f64> {
         let rate = self.controller.pacing_rate();
         if rate.is_some() || self.is_unpaced || !rtt.has_sample() {
             return rate;
         }
         let window = self.window();
-        Some(congestion::pacing_rate(WINDOWS_A_ROUND_TRIP, window, datagram_size, rtt.smoothed()))
+        Some(congestion::pacing_rate(WINDOWS_A_ROUND_TRIP, window, datagram_size, rtt.view(now).smoothed))
     }
 
     /// The datagram size of the path changed.

@@ -36,7 +36,8 @@ const ENDLESS: usize = crate::stream::SEND_BUFFER_MAX / 2;
 /// more of them may soon be needed; one too many costs a packet.
 const LEFT_TO_BETTER: f64 = 0.125;
 
-/// A path is left out, or carries copies only, if it adds less than this share of all, and takes so many times as long as the best one.
+/// A path is left out, or carries copies only, if it adds less than this share of all, and takes so many times as long as the best one. If it
+/// takes so long, reports go ahead of its acknowledgements.
 const LITTLE: f64 = 0.025;
 const SLOW: u32 = 2;
 
@@ -147,7 +148,8 @@ impl Ranking {
     /// Whether a report on the best path arrives much sooner than on the path `id`.
     pub(crate) fn reports_sooner(&self, now: Instant, paths: &Paths, id: PathId) -> bool {
         let rtt = |id| paths[id].measured.rtt.minimum(now);
-        self.first().is_some_and(|first| first != id && SLOW * rtt(first) <= rtt(id))
+        let is_slow = |first| first != id && SLOW * rtt(first) <= rtt(id);
+        self.first().is_some_and(is_slow) && !paths[id].is_relayed()
     }
 
     /// Bytes that the better paths can send and that still arrive before a packet of at most `size` bytes sent now on the path `id`.

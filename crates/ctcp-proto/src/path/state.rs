@@ -166,12 +166,12 @@ impl Path {
 
     /// Whether other paths are used instead, if there are any: nothing answered the last probes, or the path is about to be closed.
     pub(crate) fn is_avoided(&self) -> bool {
-        self.is_leaving || self.owed.probe.count() >= self.silent_probes()
+        self.is_leaving || self.has_failed()
     }
 
-    /// Whether the last probe time-out was the one from which on other paths are used.
-    pub(crate) fn has_just_failed(&self) -> bool {
-        self.owed.probe.count() == self.silent_probes()
+    /// Whether so many probes were not answered that other paths are used.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.owed.probe.count() >= self.silent_probes()
     }
 
     /// An authentic datagram of `bytes` arrived.

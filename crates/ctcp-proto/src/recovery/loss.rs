@@ -90,9 +90,9 @@ impl LossDetector {
         }
     }
 
-    /// How many packets later ones may have to arrive before one counts as lost.
-    pub(crate) fn packet_threshold(&self) -> u64 {
-        self.packets
+    /// By how many packets others have come late, beyond what is assumed of any path.
+    pub(crate) fn reordering(&self) -> u64 {
+        self.packets.saturating_sub(PACKET_THRESHOLD)
     }
 
     /// The thresholds for detecting losses now.

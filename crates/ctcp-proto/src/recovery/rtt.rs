@@ -23,7 +23,7 @@ pub(crate) const MINIMUM_WINDOW: Duration = Duration::from_secs(10);
 /// Assumed granularity of timers (RFC 9002 section 6.1.2).
 pub(crate) const GRANULARITY: Duration = Duration::from_millis(1);
 
-/// After a pause of so many round trips, and at least this long, the next sample starts the averages anew: the queue of that time is gone.
+/// After a pause of so many round trips, and at least this long, a shorter sample starts the averages anew: the queue of that time is gone.
 const OUTDATED_AFTER: u32 = 4;
 const OUTDATED_MIN: Duration = Duration::from_secs(1);
 
@@ -35,11 +35,11 @@ const SMALLEST_SAMPLE: Duration = Duration::from_micros(1);
 pub struct RttView {
     /// The latest sample, minus the peer's acknowledgement delay (the paper's RTT).
     pub latest: Duration,
-    /// The exponentially smoothed round trip (RFC 9002 section 5.3).
+    /// The exponentially smoothed round trip (RFC 9002 section 5.3); after a pause, the minimum.
     pub smoothed: Duration,
     /// The smoothed mean deviation.
     pub variance: Duration,
-    /// The minimum of the last ten seconds.
+    /// The minimum of the ten seconds before the latest sample.
     pub minimum: Duration,
     /// The minimum since the path began (exactly the paper's RTTmin).
     pub minimum_ever: Duration,
@@ -56,7 +56,6 @@ impl RttView {
 }
 
 impl Samples {
-    /// Whether there was a pause so long that the queue of that time is gone.
     fn is_outdated(&self, now: Instant) -> bool {
         now - self.time > (self.smoothed * OUTDATED_AFTER).max(OUTDATED_MIN)
     }
@@ -101,15 +100,21 @@ impl RttEstimator {
         self.minimum.insert(now.as_nanos(), nanos(rtt));
         let floor = self.minimum.minimum(now.as_nanos()).map_or(rtt, Duration::from_nanos);
         let latest = rtt.saturating_sub(ack_delay).max(floor);
-        let minimum_ever = self.samples.map_or(rtt, |old| old.minimum_ever.min(rtt));
-        self.samples = Some(match self.samples.filter(|old| !old.is_outdated(now)) {
-            None => Samples { latest, smoothed: latest, variance: latest / 2, minimum_ever, time: now },
+        self.samples = Some(match self.samples {
+            None => Samples { latest, smoothed: latest, variance: latest / 2, minimum_ever: rtt, time: now },
+            Some(old) if old.is_outdated(now) && latest < old.smoothed => Samples {
+                latest,
+                smoothed: latest,
+                variance: old.variance.min(latest / 2),
+                minimum_ever: old.minimum_ever.min(rtt),
+                time: now,
+            },
             Some(old) => Samples {
                 latest,
                 // The variance first: it uses the old average (RFC 9002 5.3).
                 variance: (old.variance * 3 + old.smoothed.abs_diff(latest)) / 4,
                 smoothed: (old.smoothed * 7 + latest) / 8,
-                minimum_ever,
+                minimum_ever: old.minimum_ever.min(rtt),
                 time: now,
             },
         });
@@ -127,7 +132,7 @@ impl RttEstimator {
         RttStats { latest: self.latest(), smoothed: self.smoothed(), minimum: self.minimum(now) }
     }
 
-    /// Whether there was a pause so long that the averages say little.
+    /// Whether the latest sample is so old that a queue of that time is gone.
     pub fn is_outdated(&self, now: Instant) -> bool {
         self.samples.is_some_and(|samples| samples.is_outdated(now))
     }
@@ -149,8 +154,12 @@ impl RttEstimator {
 
     /// The minimum of the ten seconds before the latest sample. In a pause, what was known does not become worse.
     pub fn minimum(&self, now: Instant) -> Duration {
-        let end = self.samples.map_or(now, |samples| samples.time.min(now));
-        self.minimum.minimum(end.as_nanos()).map_or(self.initial, Duration::from_nanos)
+        self.minimum.minimum(self.end(now)).map_or(self.initial, Duration::from_nanos)
+    }
+
+    /// Where the windows of the minima end.
+    fn end(&self, now: Instant) -> u64 {
+        self.samples.map_or(now, |samples| samples.time.min(now)).as_nanos()
     }
 
     /// The minimum of all samples.
@@ -158,9 +167,9 @@ impl RttEstimator {
         self.samples.map_or(self.initial, |samples| samples.minimum_ever)
     }
 
-    /// The minimum of about the last round trip.
+    /// The minimum of about a round trip before the latest sample.
     pub fn standing(&self, now: Instant) -> Duration {
-        self.round.minimum(now.as_nanos()).map_or(self.initial, Duration::from_nanos)
+        self.round.minimum(self.end(now)).map_or(self.initial, Duration::from_nanos)
     }
 
     /// All of these for congestion control.
@@ -245,6 +254,35 @@ mod tests {
         }
         assert_eq!(rtt.standing(at(140)), ms(30));
         assert_eq!(rtt.view(at(140)).standing_queue(), ms(10));
+    }
+
+    #[test]
+    fn after_a_pause_a_shorter_sample_starts_the_averages_anew_and_a_longer_one_does_not() {
+        let with_queue = || {
+            let mut rtt = RttEstimator::new(INITIAL_RTT);
+            rtt.on_sample(at(0), ms(20), ms(0));
+            (100..=200).step_by(10).for_each(|millis| rtt.on_sample(at(millis), ms(400), ms(0)));
+            rtt
+        };
+        let mut paused = with_queue();
+        let queued = paused.smoothed();
+        assert!(queued > ms(250) && paused.view(at(1_000)).smoothed == queued, "no pause yet");
+        assert_eq!((paused.view(at(15_000)).smoothed, paused.minimum(at(15_000))), (ms(20), ms(20)));
+        paused.on_sample(at(15_000), ms(30), ms(0));
+        assert_eq!((paused.smoothed(), paused.variance(), paused.minimum_ever()), (ms(30), ms(15), ms(20)));
+        assert_eq!(paused.minimum(at(15_000)), ms(30), "the new route's");
+        let mut stalled = with_queue();
+        stalled.on_sample(at(15_000), ms(3_000), ms(0));
+        assert_eq!(stalled.smoothed(), (queued * 7 + ms(3_000)) / 8);
+    }
+
+    #[test]
+    fn the_variance_of_a_thin_flow_stays_small() {
+        let mut rtt = RttEstimator::new(INITIAL_RTT);
+        for second in 0..40 {
+            rtt.on_sample(at(2_000 * second), ms(50 + second % 2), ms(0));
+        }
+        assert!(rtt.variance() < ms(3), "{:?}", rtt.variance());
     }
 
     #[test]

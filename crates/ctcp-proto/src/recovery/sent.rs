@@ -384,12 +384,6 @@ impl<C> SentPackets<C> {
         })
     }
 
-    /// When the newest outstanding packet up to `number` was sent.
-    pub(crate) fn newest_outstanding_until(&self, number: PacketNumber) -> Option<Instant> {
-        let mut numbers = (self.first_outstanding..=number.0).rev();
-        numbers.find_map(|number| self.outstanding_at(number)).map(|packet| packet.time)
-    }
-
     /// The same, to be changed, and whether [`Self::poll_expired`] has returned them.
     pub(crate) fn outstanding_mut(&mut self) -> impl Iterator<Item = (bool, &mut SentPacket<C>)> {
         let expired_until = self.expired_until;
@@ -422,6 +416,12 @@ impl<C> SentPackets<C> {
     /// When the packet was sent that [`Self::poll_expired`] will return next.
     pub(crate) fn next_to_expire(&self) -> Option<Instant> {
         self.outstanding_at(self.next_outstanding(self.expired_until)).map(|packet| packet.time)
+    }
+
+    /// When the oldest outstanding packet after `number` was sent.
+    pub(crate) fn first_outstanding_after(&self, number: PacketNumber) -> Option<Instant> {
+        let next = self.next_outstanding(self.first_outstanding.max(number.0 + 1));
+        self.outstanding_at(next).map(|packet| packet.time)
     }
 
     /// The largest acknowledged number.

@@ -132,16 +132,41 @@ fn old_packets_repeated_from_elsewhere_have_no_effect() {
     assert_eq!((before, after), (Some((2, 0)), Some((2, 0))));
 }
 
-#[test]
-fn a_client_that_acknowledges_on_a_path_what_was_never_sent_there_is_closed() {
+/// Whether a server closes the connection at a frame of a client with two paths.
+fn closes_at(frame: &Frame<'_>) -> bool {
     let mut several = Several::with_all_paths_of(&PATHS, 3, with_ids());
     several.run(Duration::from_millis(500), |_| false);
-    let datagram = several.client.forge(several.now, &[acknowledgement(1_000_000, Duration::ZERO)]);
+    let datagram = several.client.forge(several.now, core::slice::from_ref(frame));
     several.receive_at_server(0, several.lines[0].client, datagram);
     let server = several.server.as_mut().expect("connected");
-    let is_closed = core::iter::from_fn(|| server.poll_event())
-        .any(|event| matches!(event, Event::Closed(ConnectionError::PeerFault(_))));
-    assert!(is_closed);
+    core::iter::from_fn(|| server.poll_event())
+        .any(|event| matches!(event, Event::Closed(ConnectionError::PeerFault(_))))
+}
+
+#[test]
+fn a_client_that_acknowledges_on_a_path_what_was_never_sent_there_is_closed() {
+    assert!(closes_at(&acknowledgement(1_000_000, Duration::ZERO)));
+    assert!(closes_at(&Frame::Arrived { path: PathId(1), largest: 1_000_000 }));
+    assert!(closes_at(&Frame::Arrived { path: PathId(7), largest: 0 }), "a path that was never opened");
+    assert!(!closes_at(&Frame::Arrived { path: PathId(1), largest: 0 }));
+}
+
+#[test]
+fn a_client_that_claims_that_all_has_arrived_on_a_path_gets_its_data_all_the_same() {
+    let mut several = Several::with_all_paths_of(&PATHS, 5, with_ids());
+    several.run(Duration::from_millis(500), |_| false);
+    several.request(1_000_000);
+    let is_done = several.run(Duration::from_secs(20), |several| {
+        let next = several.server.as_ref().and_then(|server| server.next_number(PathId(1)));
+        if let Some(largest) = next.and_then(|next| next.checked_sub(1)) {
+            let datagram = several.client.forge(several.now, &[Frame::Arrived { path: PathId(1), largest }]);
+            several.receive_at_server(0, several.lines[0].client, datagram);
+        }
+        several.is_done()
+    });
+    assert!(is_done);
+    let sent = several.server.as_ref().map_or(0, |server| server.stats().bytes_sent);
+    assert!(sent < 2_000_000, "{sent} bytes for 1 MB");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use core::fmt;
 use core::time::Duration;
 
 use ctcp_base::{Probability, Rate};
-use ctcp_baselines::SPARSE_PROFILE;
+use ctcp_baselines::{SPARSE_BLOCK_SIZE, SPARSE_BLOCKS, SPARSE_PROFILE};
 use ctcp_netem::{LinkConfig, LossModel, LossPlace, PathConfig, QueueLimit};
 use ctcp_proto::{Role, TransportConfig};
 
@@ -99,19 +99,20 @@ impl Plan {
     #[must_use]
     pub fn bytes_a_round_trip(&self) -> u64 {
         let (client, server) = (&self.client, &self.server);
-        let symbol = client.symbol_size_max.min(server.symbol_size_max).min(1_150);
-        let block_size = u64::from(client.block_size.min(server.block_size));
-        let symbols = if client.profile.code.spans_window() {
-            block_size
-        } else {
-            let blocks = u64::from(client.blocks.min(server.blocks));
-            // The thesis's code has two blocks in flight.
-            let blocks = if client.profile == SPARSE_PROFILE { blocks.min(2) } else { blocks };
-            block_size * blocks
+        let mut agreed = TransportConfig {
+            symbol_size_max: client.symbol_size_max.min(server.symbol_size_max),
+            symbol_window: client.symbol_window.min(server.symbol_window),
+            block_size: client.block_size.min(server.block_size),
+            blocks: client.blocks.min(server.blocks),
+            connection_credit: client.connection_credit.min(server.connection_credit),
+            stream_credit: client.stream_credit.min(server.stream_credit),
+            ..client.clone()
         };
-        let symbols = symbols.min(client.symbol_window.min(server.symbol_window).into());
-        let credit = [client, server].map(|limits| limits.connection_credit.min(limits.stream_credit));
-        credit[0].min(credit[1]).min(u64::from(symbol) * symbols)
+        if client.profile == SPARSE_PROFILE {
+            agreed.block_size = agreed.block_size.min(SPARSE_BLOCK_SIZE);
+            agreed.blocks = agreed.blocks.min(SPARSE_BLOCKS);
+        }
+        bytes_a_round_trip(&agreed)
     }
 }
 

@@ -278,6 +278,22 @@ proptest! {
 }
 
 #[test]
+fn the_first_outstanding_packet_after_a_number_is_found_whatever_was_forgotten() {
+    let mut ledger = ledger(10);
+    ack(&mut ledger, 20, &[(4, 5)]);
+    let after = |ledger: &SentPackets<u64>, number| ledger.first_outstanding_after(PacketNumber(number));
+    assert_eq!([2, 3, 4, 8].map(|number| after(&ledger, number)), [at(3), at(6), at(6), at(9)].map(Some));
+    assert_eq!(after(&ledger, 9), None);
+    let mut silent = SentPackets::new();
+    for number in 0..100_000 {
+        silent.on_sent(SentPacket { ack_eliciting: false, in_flight: false, ..packet(number, at(number)) });
+    }
+    assert!(silent.slots.len() < 100_000, "the oldest are forgotten");
+    assert_eq!(after(&silent, 0), Some(at(silent.base)));
+    assert_eq!(after(&silent, 99_998), Some(at(99_999)));
+}
+
+#[test]
 fn packets_given_up_leave_the_window_and_are_still_reported() {
     let mut ledger = ledger(10);
     ledger.give_up_flight(PacketNumber(4));
