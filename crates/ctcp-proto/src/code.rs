@@ -65,7 +65,7 @@ pub struct Sent {
     pub length: u16,
     /// The path that carried it.
     pub path: PathId,
-    /// When it was sent. Those of a context never decrease, so schemes take [`Situation::sent`].
+    /// When it was sent. Within a context these times never decrease, so schemes use [`Situation::sent`].
     pub time: Instant,
 }
 

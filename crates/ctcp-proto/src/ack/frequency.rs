@@ -59,8 +59,10 @@ pub(crate) struct Flow {
 #[derive(Debug)]
 pub(crate) struct AckRequests {
     told: AckFrequency,
-    /// The longest delay that the peer was told since it last acknowledged a request, that one included.
-    slowest: Duration,
+    /// The number of frames sent.
+    sent: u64,
+    /// The longest delay of the last request that the peer acknowledged while it was the newest, and of those after it.
+    longest: Duration,
     wanted: AckFrequency,
     is_lost: bool,
     /// The longest delay that the peer was ever told.
@@ -76,7 +78,8 @@ impl AckRequests {
     pub(crate) fn new() -> Self {
         Self {
             told: UNASKED,
-            slowest: MAX_ACK_DELAY,
+            sent: 0,
+            longest: MAX_ACK_DELAY,
             wanted: UNASKED,
             is_lost: false,
             delay_max: MAX_ACK_DELAY,
@@ -133,17 +136,21 @@ impl AckRequests {
         Frame::AckFrequency(self.wanted)
     }
 
-    /// The frame was sent.
-    pub(crate) fn on_sent(&mut self) {
+    /// The frame was sent. Returns its number.
+    pub(crate) fn on_sent(&mut self) -> u64 {
         self.told = self.wanted;
-        self.slowest = self.slowest.max(self.told.delay);
+        self.sent += 1;
+        self.longest = self.longest.max(self.told.delay);
         self.delay_max = self.delay_max.max(self.told.delay);
         self.is_lost = false;
+        self.sent
     }
 
-    /// A packet with such a frame was acknowledged.
-    pub(crate) fn on_acked(&mut self) {
-        self.slowest = self.told.delay;
+    /// A packet with the frame `number` was acknowledged. The peer may not have the newer ones yet.
+    pub(crate) fn on_acked(&mut self, number: u64) {
+        if number == self.sent {
+            self.longest = self.told.delay;
+        }
     }
 
     /// A packet with such a frame was lost.
@@ -161,7 +168,7 @@ impl AckRequests {
 
     /// How long the peer may delay an acknowledgement now, whichever of the last frames have arrived.
     pub(crate) fn delay(&self) -> Duration {
-        self.slowest
+        self.longest
     }
 
     /// The longest delay that an acknowledgement may state.
@@ -200,7 +207,7 @@ mod tests {
     #[test]
     fn small_changes_are_not_worth_a_packet() {
         let mut requests = after(500, 240.0);
-        requests.on_sent();
+        let _ = requests.on_sent();
         requests.on_ack(&flow(501, 350.0));
         assert!(!requests.is_due());
         requests.on_ack(&flow(502, 400.0));
@@ -211,7 +218,7 @@ mod tests {
     fn what_may_wait_is_what_one_acknowledgement_covers_and_is_forgotten_after_a_while() {
         let mut requests = after(500, 240.0);
         assert_eq!(requests.waiting(), 0, "the peer was not asked yet");
-        requests.on_sent();
+        let _ = requests.on_sent();
         requests.on_ack(&Flow { acked: 24, ..flow(501, 240.0) });
         assert_eq!(requests.waiting(), 23, "an acknowledgement was lost");
         requests.on_ack(&Flow { acked: 10_000, ..flow(502, 240.0) });
@@ -225,12 +232,13 @@ mod tests {
     #[test]
     fn the_longer_delay_counts_until_the_peer_has_acknowledged_the_shorter_one() {
         let mut requests = after(500, 240.0);
-        requests.on_sent();
-        requests.on_acked();
+        let longer = requests.on_sent();
         requests.on_interruption();
-        requests.on_sent();
-        assert_eq!((requests.delay(), requests.delay_max()), (RTT / 8, RTT / 8));
-        requests.on_acked();
+        let shorter = requests.on_sent();
+        assert_eq!((requests.delay(), requests.delay_max()), (RTT / 8, RTT / 8), "none is acknowledged");
+        requests.on_acked(longer);
+        assert_eq!(requests.delay(), RTT / 8, "the peer may not have the newer one");
+        requests.on_acked(shorter);
         assert_eq!((requests.delay(), requests.delay_max()), (MAX_ACK_DELAY, RTT / 8));
     }
 
@@ -238,15 +246,15 @@ mod tests {
     fn an_interruption_returns_to_what_is_usual_and_a_lost_frame_is_sent_again() {
         let mut requests = after(500, 240.0);
         assert!(requests.is_due());
-        requests.on_sent();
+        let _ = requests.on_sent();
         assert!(!requests.is_due());
         assert_eq!(requests.delay(), RTT / 8);
         requests.on_lost();
         assert!(requests.is_due());
-        requests.on_sent();
+        let _ = requests.on_sent();
         requests.on_interruption();
         assert_eq!(requests.frame(), Frame::AckFrequency(UNASKED));
-        requests.on_sent();
+        let _ = requests.on_sent();
         requests.on_ack(&flow(501, 240.0));
         assert!(!requests.is_due(), "the flow has to last again");
         requests.on_ack(&Flow { is_alert: true, ..flow(900, 240.0) });

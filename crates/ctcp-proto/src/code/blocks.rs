@@ -23,7 +23,7 @@ pub struct Blocks<R> {
 #[derive(Debug)]
 pub(super) struct Flight {
     pub(super) path: PathId,
-    /// When they were sent, ascending.
+    /// When they were sent, or their first segments were, ascending.
     times: VecDeque<Instant>,
 }
 
@@ -207,10 +207,12 @@ impl<R> Block<R> {
         }
     }
 
-    /// Each acknowledged packet counts as one degree of freedom, unless reports cover the block.
+    /// Each acknowledged packet counts as one degree of freedom, unless reports cover the block. Some may have added nothing, so the block lacks
+    /// one until a report says that it is decoded.
     fn count_acked_if_unreported(&mut self) {
         if !self.is_reported {
-            self.missing = self.missing.saturating_sub(core::mem::take(&mut self.acked));
+            let left = self.missing.saturating_sub(core::mem::take(&mut self.acked));
+            self.missing = left.max(self.missing.min(1));
         }
     }
 

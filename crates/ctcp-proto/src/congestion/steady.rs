@@ -492,7 +492,7 @@ impl Controller for Steady {
     fn on_sent(&mut self, sent: &Sent) {
         let at_rate = self.rate.map_or(0.0, |rate| self.in_flight() * self.datagram as f64 / rate.max(1.0));
         let rtt = self.rtt.get_or_insert(sent.rtt);
-        // Nothing else counts as in flight, so this flow hardly has a queue. After a pause the rate is what was delivered last.
+        // Nothing else counts as in flight, so this flow hardly has a queue. After a pause the rate is at most what was delivered lately, times the gain.
         if sent.in_flight <= 1 {
             self.empty_at = Some(sent.now);
             let paced_over = sent.rtt.smoothed.as_secs_f64().max(at_rate);

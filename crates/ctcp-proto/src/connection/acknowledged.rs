@@ -37,7 +37,7 @@ impl Established {
         Ok(())
     }
 
-    /// The packet `largest` of a path has arrived, and the reports of this packet count what arrived before.
+    /// The packet `largest` of a path has arrived, and the reports so far count what arrived before.
     pub(super) fn handle_arrived(
         &mut self,
         now: Instant,
@@ -92,8 +92,8 @@ impl Established {
         for control in &contents.control {
             self.streams.on_control_acked(control);
         }
-        if contents.ack_frequency {
-            self.paths[id].ack_requests.on_acked();
+        if let Some(number) = contents.ack_frequency {
+            self.paths[id].ack_requests.on_acked(number);
         }
         if let Some(closed) = contents.abandoned {
             self.path_changes.on_told(closed);
@@ -152,7 +152,7 @@ impl Established {
             &mut self.early,
             &mut self.path_changes,
         );
-        if contents.ack_frequency {
+        if contents.ack_frequency.is_some() {
             self.paths[id].ack_requests.on_lost();
         }
         if let Some(size) = contents.mtu_probe {

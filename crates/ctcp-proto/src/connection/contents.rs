@@ -23,8 +23,8 @@ pub(crate) struct Contents {
     pub(crate) reset_token: bool,
     /// It carried a NEW_TICKET.
     pub(crate) ticket: bool,
-    /// It carried an ACK_FREQUENCY.
-    pub(crate) ack_frequency: bool,
+    /// The number of the ACK_FREQUENCY that it carried.
+    pub(crate) ack_frequency: Option<u64>,
     /// It carried a KEY_SHARE.
     pub(crate) key_share: bool,
     /// It carried a PATH_ABANDON of this path.

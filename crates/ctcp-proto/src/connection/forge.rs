@@ -39,6 +39,13 @@ impl Connection {
         established.paths.get(path)?.replay.largest()
     }
 
+    /// Until when the peer's reports count what was sent on a path, as far as ARRIVED told.
+    #[cfg(test)]
+    pub(crate) fn counted(&self, path: PathId) -> Option<Instant> {
+        let State::Established(established) = &self.state else { return None };
+        Some(established.paths.get(path)?.counted())
+    }
+
     /// The number of the next packet on a path.
     #[cfg(test)]
     pub(crate) fn next_number(&self, path: PathId) -> Option<u64> {

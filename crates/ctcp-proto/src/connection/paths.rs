@@ -355,7 +355,8 @@ impl Established {
 
     /// A path has failed: the others repair what is in flight on it.
     pub(super) fn on_path_failed(&mut self, id: PathId) {
-        if self.has_other_path(id) {
+        // While no path works, more packets would only be lost, too.
+        if self.paths.iter().any(|path| path.id != id && path.is_validated() && !path.is_avoided()) {
             self.give_up_flight(id);
         }
     }

@@ -19,7 +19,7 @@ impl Established {
     pub(super) fn poll_report(&mut self, now: Instant) -> bool {
         let Some(due) = self.paths.reports.due() else { return false };
         if due > now {
-            self.timers.wait_for_pacer(due);
+            self.timers.wait_until(due);
         }
         due <= now
     }

@@ -37,7 +37,7 @@ pub enum TimerKind {
     Retransmission,
     /// A packet is too old to be counted in flight.
     Expiry,
-    /// The pacer allows the next packet.
+    /// The pacer allows the next packet, or a report is due.
     Pacing,
     /// The coding scheme wants to send a repair.
     Repair,
@@ -99,7 +99,7 @@ impl Timers {
     }
 
     /// A packet waits until `time`: for the pacer of its path, or because it is not due yet.
-    pub(super) fn wait_for_pacer(&mut self, time: Instant) {
+    pub(super) fn wait_until(&mut self, time: Instant) {
         self.pacing = Some(self.pacing.map_or(time, |pacing| pacing.min(time)));
     }
 
@@ -172,7 +172,7 @@ impl Established {
                 self.paths[id].on_probe_timeout(now);
                 self.counts.timeouts += 1;
                 self.tell_control_again(id);
-                // Another path may have opened since the first of these.
+                // Another path may have opened since the first time.
                 if self.paths[id].has_failed() {
                     self.on_path_failed(id);
                 }

@@ -209,7 +209,7 @@ impl Established {
         }
         let Some(size) = path.owed.mtu.poll_probe(now) else { return Ok(None) };
         if let Some(time) = path.next_paced(now) {
-            self.timers.wait_for_pacer(time);
+            self.timers.wait_until(time);
             return Ok(None);
         }
         let length = usize::try_from(size).unwrap_or(usize::MAX);
@@ -447,7 +447,7 @@ impl Established {
             return if may_copy { self.choose_copy(turn.id) } else { None };
         }
         if let Some(time) = path.probes_wait(now) {
-            self.timers.wait_for_pacer(time);
+            self.timers.wait_until(time);
             return None;
         }
         if path.owed.probes > 0 {
@@ -474,7 +474,7 @@ impl Established {
         let path = &mut self.paths[turn.id];
         path.set_app_limited(false);
         if let Some(time) = path.next_paced(now) {
-            self.timers.wait_for_pacer(time);
+            self.timers.wait_until(time);
             return None;
         }
         Some(choice)

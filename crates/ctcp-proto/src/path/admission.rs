@@ -81,8 +81,8 @@ impl Admission {
         self.pacer.set_rate(now, self.pacing_rate(now, rtt, datagram_size));
     }
 
-    /// Paces the first window over the round trip measured in the handshake. Where something is sent after a long pause (`begins`), the
-    /// controller may choose another rate, too.
+    /// Paces the first window over the round trip measured in the handshake. After a long pause (`begins`) the controller chooses its rate
+    /// anew.
     pub(super) fn spread_first_window(
         &mut self,
         now: Instant,

@@ -191,3 +191,37 @@ fn a_packet_that_opens_a_path_and_closes_it_may_go_on_without_harm() {
     assert_eq!(several.server.as_ref().map(|server| server.paths().len()), Some(1));
     several.download(100_000);
 }
+
+#[test]
+fn what_arrives_on_a_far_path_is_told_on_the_near_one() {
+    let (near, far) = (path(20.0, 20, 0.0), path(20.0, 200, 0.0));
+    let mut several = Several::new(&[near, far], 10);
+    assert!(several.run(Duration::from_secs(5), |several| several.server.is_some()));
+    several.run(Duration::from_secs(1), |_| false);
+    let id = several.add_path(1).expect("room");
+    several.run(Duration::from_secs(1), |_| false);
+    several.request(4_000_000);
+    let begun = several.now;
+    let counted = |several: &mut Several| several.server.as_ref().and_then(|server| server.counted(id));
+    // The first packet on the far path takes 100 ms, and its acknowledgement as long; the near path takes 10 ms.
+    assert!(several.run(Duration::from_millis(160), |several| counted(several) > Some(begun)));
+    assert!(several.now - begun > Duration::from_millis(100), "{:?}", several.now - begun);
+}
+
+#[test]
+fn two_paths_that_fail_together_get_few_packets() {
+    let mut several = Several::new(&[path(20.0, 20, 0.0), path(20.0, 40, 0.0)], 11);
+    assert!(several.run(Duration::from_secs(5), |several| several.server.is_some()));
+    several.run(Duration::from_secs(1), |_| false);
+    assert!(several.add_path(1).is_ok());
+    several.run(Duration::from_secs(1), |_| false);
+    several.request(20_000_000);
+    several.run(Duration::from_secs(2), |_| false);
+    several.lines.iter_mut().for_each(|line| line.is_cut = true);
+    several.run(Duration::from_secs(1), |_| false);
+    let sent = |several: &Several| several.server.as_ref().map_or(0, |server| server.stats().datagrams_sent);
+    let before = sent(&several);
+    several.run(Duration::from_secs(5), |_| false);
+    let more = sent(&several) - before;
+    assert!(more < 200, "{more} datagrams in five seconds without an answer");
+}

@@ -293,3 +293,18 @@ fn a_block_knows_which_path_carries_its_packets() {
     code.on_acked(&sent[0]);
     assert_eq!(flight(&code), [(PathId(3), 1)]);
 }
+
+#[test]
+fn a_block_that_no_report_covers_is_repaired_until_one_says_that_it_is_decoded() {
+    let mut code = code_of(Redundancy::FROM_LOSS);
+    let mut next = 0;
+    let sent: Vec<Sent> = (0..4).filter_map(|_| send(&mut code, &mut next, &BULK)).map(|(_, s)| s).collect();
+    // The report had no room for its intervals, and what arrived may have added nothing.
+    code.on_feedback(BULK.now, &Feedback { known_end: 4, ..NOTHING_HEARD });
+    sent.iter().for_each(|sent| code.on_acked(sent));
+    assert!(code.choose(&IDLE).is_some());
+    let decoded =
+        Feedback { oldest_undecoded: 4, oldest_unseen: 4, known_end: 4, reported_end: 4, intervals: &[] };
+    code.on_feedback(BULK.now, &decoded);
+    assert_eq!(code.choose(&IDLE), None);
+}

@@ -28,12 +28,9 @@ impl Path {
         self.ack_requests.is_due() && self.owed.probe.count() == 0
     }
 
-    /// Writes an ACK_FREQUENCY if one is owed. Returns whether it did.
-    pub(crate) fn write_ack_request(&mut self, builder: &mut DatagramBuilder) -> bool {
+    /// Writes an ACK_FREQUENCY if one is owed. Returns its number.
+    pub(crate) fn write_ack_request(&mut self, builder: &mut DatagramBuilder) -> Option<u64> {
         let is_written = self.owes_ack_request() && builder.write_if_it_fits(&self.ack_requests.frame());
-        if is_written {
-            self.ack_requests.on_sent();
-        }
-        is_written
+        is_written.then(|| self.ack_requests.on_sent())
     }
 }
