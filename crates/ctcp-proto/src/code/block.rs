@@ -156,8 +156,8 @@ impl BlockCode {
     }
 }
 
-/// The packets of a block in flight that may be waited for, and their loss. When nothing else is left to send, these are not those that a
-/// new packet overtakes, nor those that the newest report would count if they had arrived.
+/// The packets of a block in flight that may be waited for, and their loss. When nothing else is left to send, two kinds do not count: those
+/// that a new packet overtakes, and those that the newest report would count if they had arrived.
 fn expected(block: &Block<NextKey>, is_tail: bool, situation: &Situation) -> (u32, f64) {
     if situation.prospects.is_empty() {
         return (block.in_flight, situation.loss);

@@ -191,15 +191,19 @@ impl<R> Block<R> {
     }
 
     fn flight_on(&mut self, path: PathId) -> &mut Flight {
-        let place = self.flights.iter().position(|flight| flight.path == path).unwrap_or_else(|| {
+        let place = self.place_of(path).unwrap_or_else(|| {
             self.flights.push(Flight { path, times: VecDeque::new() });
             self.flights.len() - 1
         });
         &mut self.flights[place]
     }
 
+    fn place_of(&self, path: PathId) -> Option<usize> {
+        self.flights.iter().position(|flight| flight.path == path)
+    }
+
     fn remove_flight(&mut self, sent: &Sent) {
-        if let Some(place) = self.flights.iter().position(|flight| flight.path == sent.path) {
+        if let Some(place) = self.place_of(sent.path) {
             self.flights[place].remove(sent.time);
             if self.flights[place].times.is_empty() {
                 self.flights.remove(place);

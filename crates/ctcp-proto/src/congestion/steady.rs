@@ -52,6 +52,7 @@ mod loss;
 mod loss_origin;
 mod neighbours;
 mod noise;
+mod pause;
 mod push;
 mod samples;
 mod share;
@@ -490,13 +491,9 @@ impl Steady {
 
 impl Controller for Steady {
     fn on_sent(&mut self, sent: &Sent) {
-        let at_rate = self.rate.map_or(0.0, |rate| self.in_flight() * self.datagram as f64 / rate.max(1.0));
-        let rtt = self.rtt.get_or_insert(sent.rtt);
-        // Nothing else counts as in flight, so this flow hardly has a queue. After a pause the rate is at most what was delivered lately, times the gain.
+        self.rtt.get_or_insert(sent.rtt);
         if sent.in_flight <= 1 {
-            self.empty_at = Some(sent.now);
-            let paced_over = sent.rtt.smoothed.as_secs_f64().max(at_rate);
-            rtt.smoothed = Duration::from_secs_f64(paced_over.min(rtt.smoothed.as_secs_f64()));
+            self.begin_flight(sent);
         }
     }
 

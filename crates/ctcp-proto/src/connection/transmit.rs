@@ -283,15 +283,20 @@ impl Established {
         if contents.combination.is_none() {
             self.grease.write(&mut self.rng, &mut builder);
         }
-        let path = &mut self.paths[id];
-        if builder.is_ack_eliciting() {
+        self.settle(now, turn, builder.is_ack_eliciting(), contents.largest_acked.is_some());
+        self.send(now, id, builder, contents, buffer).map(Some)
+    }
+
+    /// A packet pays what was owed: a PING or a probe if it elicits an acknowledgement, and an acknowledgement if it has one.
+    fn settle(&mut self, now: Instant, turn: Turn, is_ack_eliciting: bool, acknowledges: bool) {
+        let path = &mut self.paths[turn.id];
+        if is_ack_eliciting {
             self.ping &= !turn.is_first;
             path.owed.probes = path.owed.probes.saturating_sub(1);
         }
-        if contents.largest_acked.is_some() {
-            path.acks.on_ack_sent(now, builder.is_ack_eliciting());
+        if acknowledges {
+            path.acks.on_ack_sent(now, is_ack_eliciting);
         }
-        self.send(now, id, builder, contents, buffer).map(Some)
     }
 
     /// What precedes the packets of all paths.

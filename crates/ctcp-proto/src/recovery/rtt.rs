@@ -55,12 +55,6 @@ impl RttView {
     }
 }
 
-impl Samples {
-    fn is_outdated(&self, now: Instant) -> bool {
-        now - self.time > (self.smoothed * OUTDATED_AFTER).max(OUTDATED_MIN)
-    }
-}
-
 /// Estimates the round-trip times of one path.
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
@@ -78,6 +72,12 @@ struct Samples {
     minimum_ever: Duration,
     /// When the latest sample was taken.
     time: Instant,
+}
+
+impl Samples {
+    fn is_outdated(&self, now: Instant) -> bool {
+        now - self.time > (self.smoothed * OUTDATED_AFTER).max(OUTDATED_MIN)
+    }
 }
 
 impl RttEstimator {
@@ -100,24 +100,16 @@ impl RttEstimator {
         self.minimum.insert(now.as_nanos(), nanos(rtt));
         let floor = self.minimum.minimum(now.as_nanos()).map_or(rtt, Duration::from_nanos);
         let latest = rtt.saturating_sub(ack_delay).max(floor);
-        self.samples = Some(match self.samples {
-            None => Samples { latest, smoothed: latest, variance: latest / 2, minimum_ever: rtt, time: now },
-            Some(old) if old.is_outdated(now) && latest < old.smoothed => Samples {
-                latest,
-                smoothed: latest,
-                variance: old.variance,
-                minimum_ever: old.minimum_ever.min(rtt),
-                time: now,
-            },
-            Some(old) => Samples {
-                latest,
-                // The variance first: it uses the old average (RFC 9002 5.3).
-                variance: (old.variance * 3 + old.smoothed.abs_diff(latest)) / 4,
-                smoothed: (old.smoothed * 7 + latest) / 8,
-                minimum_ever: old.minimum_ever.min(rtt),
-                time: now,
-            },
-        });
+        let (smoothed, variance) = match self.samples {
+            None => (latest, latest / 2),
+            Some(old) if old.is_outdated(now) && latest < old.smoothed => (latest, old.variance),
+            // The variance from the old average (RFC 9002 5.3).
+            Some(old) => {
+                ((old.smoothed * 7 + latest) / 8, (old.variance * 3 + old.smoothed.abs_diff(latest)) / 4)
+            }
+        };
+        let minimum_ever = self.samples.map_or(rtt, |old| old.minimum_ever.min(rtt));
+        self.samples = Some(Samples { latest, smoothed, variance, minimum_ever, time: now });
         self.round.resize(nanos(self.smoothed()));
         self.round.insert(now.as_nanos(), nanos(latest));
     }

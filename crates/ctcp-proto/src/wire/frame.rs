@@ -112,7 +112,7 @@ pub enum Frame<'a> {
     PathPreference(u8),
     /// How often the sender wants packets of this path acknowledged.
     AckFrequency(AckFrequency),
-    /// A packet of another path has arrived, and the reports of this packet count what arrived before.
+    /// A packet of another path has arrived, and the reports so far count what arrived before.
     Arrived {
         /// The path.
         path: PathId,
@@ -244,7 +244,9 @@ impl<'a> Frame<'a> {
             }
             Self::PathPreference(preference) => path::write(kind::PATH_PREFERENCE, &[*preference], out),
             Self::AckFrequency(frequency) => frequency.write(out),
-            Self::Arrived { path, largest } => path::write_arrived(*path, *largest, out),
+            Self::Arrived { path, largest } => {
+                write_skippable(kind::ARRIVED, &[u64::from(path.0), *largest], out);
+            }
             Self::NewConnectionId { path, id } => {
                 out.push(kind::NEW_CONNECTION_ID);
                 write_varint(out, u64::from(path.0));
@@ -282,7 +284,9 @@ impl<'a> Frame<'a> {
             Self::PathAbandon(id) => 1 + varint_length(u64::from(id.0)),
             Self::PathPreference(_) => 2,
             Self::AckFrequency(frequency) => frequency.length(),
-            Self::Arrived { path, largest } => path::arrived_length(*path, *largest),
+            Self::Arrived { path, largest } => {
+                skippable_length(kind::ARRIVED, &[u64::from(path.0), *largest])
+            }
             Self::NewConnectionId { path, id } => 2 + varint_length(u64::from(path.0)) + id.as_bytes().len(),
             Self::Close { code, reason, .. } => close::length(*code, reason),
             Self::Skippable { kind, contents } => {
@@ -314,6 +318,23 @@ fn write_kind(kind: u8, context: ContextId, out: &mut Vec<u8>) {
 /// The length of what [`write_kind`] appends.
 pub(super) fn kind_length(context: ContextId) -> usize {
     if context == ContextId::Streams { 1 } else { 1 + varint_length(context.number()) }
+}
+
+/// Appends a frame of a type that receivers may skip, which consists of numbers.
+fn write_skippable(kind: u8, fields: &[u64], out: &mut Vec<u8>) {
+    write_varint(out, u64::from(kind));
+    write_varint(out, fields_length(fields) as u64);
+    fields.iter().for_each(|&field| write_varint(out, field));
+}
+
+/// The length of what [`write_skippable`] appends.
+fn skippable_length(kind: u8, fields: &[u64]) -> usize {
+    let contents = fields_length(fields);
+    varint_length(u64::from(kind)) + varint_length(contents as u64) + contents
+}
+
+fn fields_length(fields: &[u64]) -> usize {
+    fields.iter().map(|&field| varint_length(field)).sum()
 }
 
 /// Iterates over the frames of a packet's payload. The iterator ends after an error.

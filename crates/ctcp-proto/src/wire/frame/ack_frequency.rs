@@ -2,9 +2,9 @@
 
 use core::time::Duration;
 
-use super::kind;
+use super::{kind, skippable_length, write_skippable};
 use crate::wire::Malformed;
-use crate::wire::varint::{Reader, varint_length, write_varint};
+use crate::wire::varint::Reader;
 
 /// How often a receiver acknowledges the packets of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,18 +41,11 @@ impl AckFrequency {
         [self.packets, micros, u64::from(self.hurries_at_gaps)]
     }
 
-    fn contents_length(&self) -> usize {
-        self.fields().into_iter().map(varint_length).sum()
-    }
-
     pub(super) fn write(&self, out: &mut Vec<u8>) {
-        write_varint(out, u64::from(kind::ACK_FREQUENCY));
-        write_varint(out, self.contents_length() as u64);
-        self.fields().into_iter().for_each(|field| write_varint(out, field));
+        write_skippable(kind::ACK_FREQUENCY, &self.fields(), out);
     }
 
     pub(super) fn length(&self) -> usize {
-        let contents = self.contents_length();
-        varint_length(u64::from(kind::ACK_FREQUENCY)) + varint_length(contents as u64) + contents
+        skippable_length(kind::ACK_FREQUENCY, &self.fields())
     }
 }

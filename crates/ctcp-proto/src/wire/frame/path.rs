@@ -3,7 +3,7 @@
 use crate::id::PathId;
 use crate::wire::Malformed;
 use crate::wire::frame::{Frame, kind};
-use crate::wire::varint::{Reader, varint_length, write_varint};
+use crate::wire::varint::Reader;
 
 /// Skips the zeros after the first one and returns the length of the whole run.
 pub(super) fn parse_padding(reader: &mut Reader<'_>) -> usize {
@@ -22,18 +22,6 @@ pub(super) fn parse_arrived<'a>(contents: &[u8]) -> Result<Frame<'a>, Malformed>
         return Err(Malformed::new("more bytes than fields"));
     }
     Ok(Frame::Arrived { path, largest })
-}
-
-pub(super) fn write_arrived(path: PathId, largest: u64, out: &mut Vec<u8>) {
-    let path = u64::from(path.0);
-    write_varint(out, u64::from(kind::ARRIVED));
-    write_varint(out, (varint_length(path) + varint_length(largest)) as u64);
-    write_varint(out, path);
-    write_varint(out, largest);
-}
-
-pub(super) fn arrived_length(path: PathId, largest: u64) -> usize {
-    varint_length(u64::from(kind::ARRIVED)) + 1 + varint_length(u64::from(path.0)) + varint_length(largest)
 }
 
 pub(super) fn write(kind: u8, data: &[u8], out: &mut Vec<u8>) {
