@@ -45,10 +45,11 @@ impl Tally {
         span > base / MOVE_MIN && self.samples.are_moving(least)
     }
 
-    /// Whether an overflowing queue lost packets: many were lost during a trend of the samples.
-    pub(super) fn is_overflow(&self, base: Duration) -> bool {
+    /// Whether an overflowing queue lost packets: many more than the fraction `own`, which the path loses by itself, were lost during a
+    /// trend of the samples.
+    pub(super) fn is_overflow(&self, base: Duration, own: f64) -> bool {
         let all = self.acked + self.lost;
-        self.lost >= 2 && f64::from(self.lost) > OVERFLOW * f64::from(all) && self.is_moving(base)
+        self.lost >= 2 && f64::from(self.lost) > (own + OVERFLOW) * f64::from(all) && self.is_moving(base)
     }
 
     /// The excess of the smallest sample over `base`, which is a queue, since noise spares some samples.
@@ -105,8 +106,9 @@ mod tests {
     #[test]
     fn only_loss_while_the_queue_moves_is_an_overflow() {
         let rising = || (0..32).map(|packet| 20_000 + 300 * packet);
-        assert!(tally(rising(), 8).is_overflow(BASE));
-        assert!(!tally(rising(), 1).is_overflow(BASE), "bad luck");
-        assert!(!tally([20_000; 32], 8).is_overflow(BASE), "the path's own");
+        assert!(tally(rising(), 8).is_overflow(BASE, 0.0));
+        assert!(!tally(rising(), 8).is_overflow(BASE, 0.2), "the path always loses so many");
+        assert!(!tally(rising(), 1).is_overflow(BASE, 0.0), "bad luck");
+        assert!(!tally([20_000; 32], 8).is_overflow(BASE, 0.0), "the path's own");
     }
 }
