@@ -104,7 +104,7 @@ impl Scheme for SparseBlockCode {
     fn on_sent(&mut self, choice: Choice, index: SymbolIndex, situation: &Situation) -> Sent {
         let sent = match choice {
             Choice::NewSymbol => {
-                self.blocks.add_symbol(index, self.block_size, None);
+                self.blocks.add_symbol(situation.now, index, self.block_size, None);
                 situation.sent(index, 1)
             }
             Choice::Again(first) => situation.sent(first, 1),

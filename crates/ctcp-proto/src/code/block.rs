@@ -77,7 +77,7 @@ impl Scheme for BlockCode {
                 let most = self.block_size.max(1);
                 let windows = self.redundancy.rule().windows_in_block;
                 let capacity = ((windows * situation.window) as u16).clamp(BLOCK_SIZE_MIN.min(most), most);
-                self.blocks.add_symbol(index, capacity, 0);
+                self.blocks.add_symbol(situation.now, index, capacity, 0);
                 situation.sent(index, 1)
             }
             Choice::Again(first) => situation.sent(first, 1),
@@ -163,14 +163,15 @@ fn expected(block: &Block<NextKey>, is_tail: bool, situation: &Situation) -> (u3
         return (block.in_flight, situation.loss);
     }
     let (mut in_flight, mut lost) = (0, 0.0);
+    let Some(since) = block.helped_since() else { return (0, situation.loss) };
     for flight in block.flights() {
         // A path that has gone delivers nothing any more.
         let Some(prospect) = situation.prospects.of(flight.path) else { continue };
         let waiting = if is_tail {
             let counted = if block.is_reported() { prospect.counted } else { Instant::ZERO };
-            flight.sent_between(counted, prospect.overtaken)
+            flight.sent_between(counted.max(since), prospect.overtaken)
         } else {
-            flight.count()
+            flight.sent_since(since)
         };
         in_flight += waiting as u32;
         lost += waiting as f64 * prospect.loss;

@@ -36,10 +36,13 @@ pub struct Block<R> {
     pub length: u16,
     /// Number of symbols that fill the block.
     capacity: u16,
-    /// Packets of this block that are neither acknowledged nor lost (the paper's `onfly`).
+    /// Packets of this block that are neither acknowledged nor lost (the paper's `onfly`) and may add to what the receiver has: those sent
+    /// since its oldest undecoded symbol. In a block of many short responses, the repairs of one do not help the next.
     pub in_flight: u32,
-    /// When they were sent, by path.
+    /// When all packets in flight were sent, by path.
     flights: Vec<Flight>,
+    /// When its symbols were first sent, from the oldest undecoded one.
+    symbols_sent: VecDeque<Instant>,
     /// Degrees of freedom that the receiver lacks, not counting packets in flight (`blksize - currdof`).
     pub missing: u32,
     /// Whether the last report had room for all of it.
@@ -68,8 +71,8 @@ impl<R> Blocks<R> {
         self.blocks.back().is_some_and(|block| !block.is_full()) || self.blocks.len() < self.most
     }
 
-    /// Adds a symbol. If it opens a new block, that block has room for `capacity` symbols.
-    pub fn add_symbol(&mut self, index: SymbolIndex, capacity: u16, repairs: R) {
+    /// Adds a symbol that is sent `now`. If it opens a new block, that block has room for `capacity` symbols.
+    pub fn add_symbol(&mut self, now: Instant, index: SymbolIndex, capacity: u16, repairs: R) {
         if self.blocks.back().is_none_or(Block::is_full) {
             self.blocks.push_back(Block {
                 first: index,
@@ -77,6 +80,7 @@ impl<R> Blocks<R> {
                 capacity,
                 in_flight: 0,
                 flights: Vec::new(),
+                symbols_sent: VecDeque::new(),
                 missing: 0,
                 is_reported: false,
                 acked: 0,
@@ -86,13 +90,17 @@ impl<R> Blocks<R> {
         if let Some(block) = self.blocks.back_mut() {
             block.length += 1;
             block.missing += 1;
+            block.symbols_sent.push_back(now);
+            if block.symbols_sent.len() == 1 {
+                block.count_in_flight();
+            }
         }
     }
 
     /// A packet was sent.
     pub fn on_sent(&mut self, sent: &Sent) {
         if let Some(block) = self.block_of(sent.first) {
-            block.in_flight += 1;
+            block.in_flight += u32::from(block.may_help(sent.time));
             block.flight_on(sent.path).times.push_back(sent.time);
         }
     }
@@ -110,8 +118,8 @@ impl<R> Blocks<R> {
     /// A packet was lost or expired.
     pub fn on_resolved(&mut self, sent: &Sent) {
         if let Some(block) = self.block_of(sent.first) {
-            block.in_flight = block.in_flight.saturating_sub(1);
-            block.remove_flight(sent);
+            let counts = block.remove_flight(sent) && block.may_help(sent.time);
+            block.in_flight -= u32::from(counts);
         }
     }
 
@@ -130,6 +138,7 @@ impl<R> Blocks<R> {
             block.count_acked_if_unreported();
             block.missing = if block.is_reported { reported } else { block.missing.max(reported) };
             block.acked = 0;
+            block.forget_decoded(decoded);
         }
     }
 
@@ -148,9 +157,9 @@ impl<R> Blocks<R> {
 }
 
 impl Flight {
-    /// The number of packets.
-    pub(super) fn count(&self) -> usize {
-        self.times.len()
+    /// The number of packets that were sent from `start` on.
+    pub(super) fn sent_since(&self, start: Instant) -> usize {
+        self.times.len() - self.times.partition_point(|&sent| sent < start)
     }
 
     /// The number of packets that were sent from `start` until `end`, both inclusive.
@@ -159,11 +168,13 @@ impl Flight {
         until.saturating_sub(self.times.partition_point(|&sent| sent < start))
     }
 
-    fn remove(&mut self, time: Instant) {
+    fn remove(&mut self, time: Instant) -> bool {
         let place = self.times.partition_point(|&sent| sent < time);
-        if self.times.get(place) == Some(&time) {
+        let is_known = self.times.get(place) == Some(&time);
+        if is_known {
             self.times.remove(place);
         }
+        is_known
     }
 }
 
@@ -185,7 +196,12 @@ impl<R> Block<R> {
         self.is_reported
     }
 
-    /// The packets in flight, by path.
+    /// When the oldest undecoded symbol was first sent. Packets sent before add nothing.
+    pub(super) fn helped_since(&self) -> Option<Instant> {
+        self.symbols_sent.front().copied()
+    }
+
+    /// All packets in flight, by path.
     pub(super) fn flights(&self) -> impl Iterator<Item = &Flight> {
         self.flights.iter()
     }
@@ -202,12 +218,32 @@ impl<R> Block<R> {
         self.flights.iter().position(|flight| flight.path == path)
     }
 
-    fn remove_flight(&mut self, sent: &Sent) {
-        if let Some(place) = self.place_of(sent.path) {
-            self.flights[place].remove(sent.time);
-            if self.flights[place].times.is_empty() {
-                self.flights.remove(place);
-            }
+    /// Returns whether it was in flight.
+    fn remove_flight(&mut self, sent: &Sent) -> bool {
+        let Some(place) = self.place_of(sent.path) else { return false };
+        let is_known = self.flights[place].remove(sent.time);
+        if self.flights[place].times.is_empty() {
+            self.flights.remove(place);
+        }
+        is_known
+    }
+
+    fn may_help(&self, sent: Instant) -> bool {
+        self.helped_since().is_some_and(|since| sent >= since)
+    }
+
+    fn count_in_flight(&mut self) {
+        let since = self.helped_since();
+        let helpful = |flight: &Flight| since.map_or(0, |since| flight.sent_since(since));
+        self.in_flight = self.flights.iter().map(helpful).sum::<usize>() as u32;
+    }
+
+    /// The receiver has decoded the symbols below `decoded`.
+    fn forget_decoded(&mut self, decoded: SymbolIndex) {
+        let undecoded = usize::try_from(self.end().saturating_sub(decoded)).unwrap_or(usize::MAX);
+        if self.symbols_sent.len() > undecoded {
+            self.symbols_sent.drain(..self.symbols_sent.len() - undecoded);
+            self.count_in_flight();
         }
     }
 

@@ -302,7 +302,9 @@ impl Steady {
         self.has_emptied = above < own_queue(base) / 2;
         self.consider_yielding(acked, above < target / 8);
         match self.mode {
-            Mode::SlowStart(start) if tally.is_overflow(base, start.least_loss()) && !self.is_thin(acked, tally.acked) => {
+            Mode::SlowStart(start)
+                if tally.is_overflow(base, start.least_loss()) && !self.is_thin(acked, tally.acked) =>
+            {
                 self.leave_lossy_slow_start(acked, &start, &tally);
             }
             Mode::SlowStart(mut start) => {

@@ -284,7 +284,7 @@ fn a_block_knows_which_path_carries_its_packets() {
         .collect();
     let flight = |code: &BlockCode| {
         let flights = code.blocks.iter().flat_map(Block::flights);
-        flights.map(|flight| (flight.path, flight.count())).collect::<Vec<_>>()
+        flights.map(|flight| (flight.path, flight.sent_since(Instant::ZERO))).collect::<Vec<_>>()
     };
     assert_eq!(flight(&code), [(PathId(0), 1), (PathId(3), 2), (PathId(5), 1)]);
     code.on_lost(&sent[1], false);
@@ -307,4 +307,33 @@ fn a_block_that_no_report_covers_is_repaired_until_one_says_that_it_is_decoded()
         Feedback { oldest_undecoded: 4, oldest_unseen: 4, known_end: 4, reported_end: 4, intervals: &[] };
     code.on_feedback(BULK.now, &decoded);
     assert_eq!(code.choose(&IDLE), None);
+}
+
+#[test]
+fn what_was_sent_before_the_oldest_undecoded_symbol_does_not_count() {
+    let mut code = code_of(Redundancy::FROM_LOSS);
+    let mut next = 0;
+    let at = |millis, situation: Situation| Situation {
+        now: BULK.now + Duration::from_millis(millis),
+        loss: 0.05,
+        ..situation
+    };
+    let respond = |code: &mut BlockCode, next: &mut SymbolIndex, millis| {
+        for _ in 0..4 {
+            send(code, next, &at(millis, BULK));
+        }
+        core::iter::from_fn(|| send(code, next, &at(millis + 1, IDLE)))
+            .map(|(_, sent)| sent)
+            .collect::<Vec<_>>()
+    };
+    let first = respond(&mut code, &mut next, 0);
+    assert_eq!(first.len(), 2);
+    // All of the first response has arrived, but its repairs are not acknowledged yet.
+    let decoded =
+        Feedback { oldest_undecoded: 4, oldest_unseen: 4, known_end: 4, reported_end: 4, intervals: &[] };
+    code.on_feedback(at(20, BULK).now, &decoded);
+    let second = respond(&mut code, &mut next, 30);
+    assert_eq!(second.len(), 2);
+    first.iter().for_each(|sent| code.on_acked(sent));
+    assert_eq!(code.blocks.iter().map(|block| block.in_flight).collect::<Vec<_>>(), [6]);
 }
