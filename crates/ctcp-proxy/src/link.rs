@@ -21,6 +21,7 @@ mod tickets;
 mod via;
 
 use core::convert::Infallible;
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::future::pending;
 use std::io;
@@ -382,8 +383,10 @@ impl<K: Connector> ServerLink<K> {
         loop {
             let (connection, number, mut stream) = self.open(end).await?;
             let heard = connection.health().received;
+            let was_established = AtomicBool::new(false);
             let told = async {
                 connection.established().await;
+                was_established.store(true, Ordering::Relaxed);
                 on_asked(&connection);
             };
             match self.ask(&mut stream, request, early, told).await {
@@ -396,8 +399,10 @@ impl<K: Connector> ServerLink<K> {
                         return Err(LinkError::Lost(error));
                     }
                     // A server that restarted while the connection was idle got nothing of it. One that forwarded the data
-                    // and went down before its acknowledgement left gets it twice (decision 0042).
-                    if early.passed() > 0 && !(is_unheard && early.rewind()) {
+                    // and went down before its acknowledgement left gets it twice (decision 0042). A handshake that failed
+                    // says nothing: with a ticket the data left with its first packet.
+                    let may_repeat = is_unheard && was_established.load(Ordering::Relaxed);
+                    if early.passed() > 0 && !(may_repeat && early.rewind()) {
                         return Err(LinkError::Lost(error));
                     }
                     self.replaced(number, end).await?;

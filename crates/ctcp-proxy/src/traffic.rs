@@ -28,7 +28,7 @@ const fn total(name: &'static str, help: &'static str, of: fn(&ConnectionStats) 
 }
 
 /// The counters that are summed.
-pub const TOTALS: [Total; 21] = [
+pub const TOTALS: [Total; 22] = [
     total("ctcp_datagrams_sent", "UDP datagrams sent", |stats| stats.datagrams_sent),
     total("ctcp_datagrams_received", "UDP datagrams received and authenticated", |stats| {
         stats.datagrams_received
@@ -70,6 +70,11 @@ pub const TOTALS: [Total; 21] = [
     total("ctcp_messages_expired", "Messages that were dropped before all of them was sent", |stats| {
         stats.messages.expired
     }),
+    total(
+        "ctcp_messages_unconfirmed",
+        "Messages sent whose arrival was not confirmed by their deadlines",
+        |stats| stats.messages.unconfirmed,
+    ),
     total("ctcp_messages_received", "Messages received", |stats| stats.messages.received),
     total("ctcp_messages_repaired", "Messages received only thanks to repairs", |stats| {
         stats.messages.repaired

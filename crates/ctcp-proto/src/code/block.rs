@@ -156,14 +156,15 @@ impl BlockCode {
     }
 }
 
-/// The packets of a block in flight that may be waited for, and their loss. When nothing else is left to send, two kinds do not count: those
-/// that a new packet overtakes, and those that the newest report would count if they had arrived.
+/// The packets of a block in flight that may be waited for, and their loss. Those sent before the oldest undecoded symbol never count. When
+/// nothing else is left to send, neither do those that a new packet overtakes, and those that the newest report would count if they had
+/// arrived.
 fn expected(block: &Block<NextKey>, is_tail: bool, situation: &Situation) -> (u32, f64) {
     if situation.prospects.is_empty() {
         return (block.in_flight, situation.loss);
     }
     let (mut in_flight, mut lost) = (0, 0.0);
-    let Some(since) = block.helped_since() else { return (0, situation.loss) };
+    let Some(since) = block.oldest_sent() else { return (0, situation.loss) };
     for flight in block.flights() {
         // A path that has gone delivers nothing any more.
         let Some(prospect) = situation.prospects.of(flight.path) else { continue };

@@ -36,10 +36,10 @@ pub struct Block<R> {
     pub length: u16,
     /// Number of symbols that fill the block.
     capacity: u16,
-    /// Packets of this block that are neither acknowledged nor lost (the paper's `onfly`) and may add to what the receiver has: those sent
-    /// since its oldest undecoded symbol. In a block of many short responses, the repairs of one do not help the next.
+    /// Packets of this block that are neither acknowledged nor lost (the paper's `onfly`), from when its oldest undecoded symbol was first
+    /// sent. Earlier ones add nothing: in a block of many short responses, the repairs of one do not help the next.
     pub in_flight: u32,
-    /// When all packets in flight were sent, by path.
+    /// Send times of all packets in flight, by path.
     flights: Vec<Flight>,
     /// When its symbols were first sent, from the oldest undecoded one.
     symbols_sent: VecDeque<Instant>,
@@ -47,7 +47,7 @@ pub struct Block<R> {
     pub missing: u32,
     /// Whether the last report had room for all of it.
     is_reported: bool,
-    /// Packets acknowledged since that report.
+    /// Packets acknowledged since that report, of those that may add something.
     acked: u32,
     /// State of the code for its repairs.
     pub repairs: R,
@@ -71,7 +71,7 @@ impl<R> Blocks<R> {
         self.blocks.back().is_some_and(|block| !block.is_full()) || self.blocks.len() < self.most
     }
 
-    /// Adds a symbol that is sent `now`. If it opens a new block, that block has room for `capacity` symbols.
+    /// Adds a symbol that is sent `now`, as its [`Sent`] says. Times never decrease. If it opens a new block, that block has room for `capacity` symbols.
     pub fn add_symbol(&mut self, now: Instant, index: SymbolIndex, capacity: u16, repairs: R) {
         if self.blocks.back().is_none_or(Block::is_full) {
             self.blocks.push_back(Block {
@@ -109,7 +109,7 @@ impl<R> Blocks<R> {
     /// block: then each packet counts as one degree of freedom.
     pub fn on_acked(&mut self, sent: &Sent) {
         if let Some(block) = self.block_of(sent.first) {
-            block.acked += 1;
+            block.acked += u32::from(block.may_help(sent.time));
             block.count_acked_if_unreported();
         }
         self.on_resolved(sent);
@@ -119,7 +119,7 @@ impl<R> Blocks<R> {
     pub fn on_resolved(&mut self, sent: &Sent) {
         if let Some(block) = self.block_of(sent.first) {
             let counts = block.remove_flight(sent) && block.may_help(sent.time);
-            block.in_flight -= u32::from(counts);
+            block.in_flight = block.in_flight.saturating_sub(u32::from(counts));
         }
     }
 
@@ -196,8 +196,8 @@ impl<R> Block<R> {
         self.is_reported
     }
 
-    /// When the oldest undecoded symbol was first sent. Packets sent before add nothing.
-    pub(super) fn helped_since(&self) -> Option<Instant> {
+    /// When the oldest undecoded symbol was first sent. Packets that were sent before add nothing.
+    pub(super) fn oldest_sent(&self) -> Option<Instant> {
         self.symbols_sent.front().copied()
     }
 
@@ -229,11 +229,11 @@ impl<R> Block<R> {
     }
 
     fn may_help(&self, sent: Instant) -> bool {
-        self.helped_since().is_some_and(|since| sent >= since)
+        self.oldest_sent().is_some_and(|since| sent >= since)
     }
 
     fn count_in_flight(&mut self) {
-        let since = self.helped_since();
+        let since = self.oldest_sent();
         let helpful = |flight: &Flight| since.map_or(0, |since| flight.sent_since(since));
         self.in_flight = self.flights.iter().map(helpful).sum::<usize>() as u32;
     }

@@ -47,7 +47,7 @@ impl Ratio {
 /// The state of a block whose symbols were all sent and that has as many packets in flight as it lacks.
 #[derive(Clone, Copy, Debug)]
 pub struct Need {
-    /// Packets of the block that are neither acknowledged nor lost.
+    /// Packets of the block that are neither acknowledged nor lost, and may add to what the receiver has.
     pub in_flight: u32,
     /// Degrees of freedom that the receiver lacks, not counting packets in flight.
     pub missing: u32,

@@ -14,8 +14,8 @@
 //!   congestion loss.
 //! - `RTTmin` slides over ten seconds. If no round trip saw an empty queue for five seconds, the controller yields for a round trip, so
 //!   that its own queue is never mistaken for the path.
-//! - Slow start ignores loss while delay is constant or only noisy. It ends when packets are lost while delay changes, because then a queue
-//!   overflows.
+//! - Slow start ignores loss while delay is constant or only noisy. It ends when more is lost than the path loses by itself while delay
+//!   changes, because then a queue overflows.
 //! - A timeout is followed by eight packets, and the window is regained quickly: half of it, or all of it where the path loses in bursts.
 //! - Independently of delay, much more loss than the path's own halves the window ([`Breaker`]). Among many flows a full queue looks like a
 //!   lossy path.

@@ -9,6 +9,7 @@ use super::{Connection, ConnectionStats, Established, State};
 use crate::error::{CloseReason, ConnectionError};
 use crate::event::{EndpointEvent, Event};
 use crate::id::PathId;
+use crate::message::Incoming;
 use crate::network::{NetworkPath, Transmit};
 use crate::stream::Streams;
 use crate::wire::Frame;
@@ -42,6 +43,8 @@ struct PathClose {
 pub(super) struct Remains {
     /// Only for reading.
     pub(super) streams: Streams,
+    /// Messages that were not read.
+    pub(super) messages: Incoming,
     /// The final statistics.
     pub(super) stats: ConnectionStats,
 }
@@ -116,9 +119,9 @@ impl Connection {
         self.drain_established();
         let stats = self.stats();
         if let State::Established(established) = core::mem::replace(&mut self.state, next) {
-            let mut streams = established.streams;
+            let Established { mut streams, messages, .. } = *established;
             streams.shrink();
-            self.remains = Some(Box::new(Remains { streams, stats }));
+            self.remains = Some(Box::new(Remains { streams, messages: messages.incoming, stats }));
         }
     }
 }

@@ -16,7 +16,7 @@ impl Connection {
             // An unconfirmed client may have spoofed its address, so only the connection state is counted.
             (State::Established(established), _) if established.is_gated() => 0,
             (State::Established(established), _) => established.memory(),
-            (_, Some(remains)) => remains.streams.memory(),
+            (_, Some(remains)) => remains.streams.memory() + remains.messages.memory(),
             _ => 0,
         };
         lease.update(CONNECTION_COST + taken);

@@ -51,10 +51,13 @@ impl Connection {
         result
     }
 
-    /// Returns the next message. After `None`, [`crate::Event::MessageReceived`] announces the next one.
+    /// Returns the next message, also after the connection has closed. After `None`, [`crate::Event::MessageReceived`] announces the next one.
     pub fn receive_message(&mut self) -> Option<Vec<u8>> {
-        let State::Established(established) = &mut self.state else { return None };
-        let message = established.messages.incoming.pop();
+        let message = match (&mut self.state, &mut self.remains) {
+            (State::Established(established), _) => established.messages.incoming.pop(),
+            (_, Some(remains)) => remains.messages.pop(),
+            _ => None,
+        };
         self.settle();
         message
     }

@@ -70,6 +70,9 @@ pub struct MessageStats {
     pub sent: u64,
     /// Messages whose deadline passed before all of them was sent. Those sent in part count in `sent`, too.
     pub expired: u64,
+    /// Messages sent whose deadline passed before the peer confirmed their arrival: lost, late, or confirmed late. Messages that share a
+    /// packet count at the last of their deadlines.
+    pub unconfirmed: u64,
     /// Messages that arrived.
     pub received: u64,
     /// Those that arrived only thanks to repairs, of which some came late.
@@ -154,6 +157,7 @@ impl Connection {
             messages: MessageStats {
                 sent: messages_sent.sent,
                 expired: messages_sent.expired,
+                unconfirmed: messages_sent.unconfirmed,
                 received: messages_received.received,
                 repaired: messages_received.repaired,
                 lost: messages_received.numbers.saturating_sub(messages_received.received),

@@ -43,6 +43,8 @@ pub(crate) struct Incoming {
     counts: IncomingCounts,
     /// Memory that may still be used.
     room: u64,
+    /// Memory that both queues together may use, except for a last message in each.
+    most: usize,
 }
 
 #[derive(Debug)]
@@ -55,7 +57,7 @@ struct Partial {
 
 impl Incoming {
     pub(crate) fn new() -> Self {
-        Self { reader_waits: true, room: u64::MAX, ..Self::default() }
+        Self { reader_waits: true, room: u64::MAX, most: usize::MAX, ..Self::default() }
     }
 
     pub(crate) fn counts(&self) -> IncomingCounts {
@@ -70,6 +72,7 @@ impl Incoming {
     /// Sets the memory that may still be used, in bytes.
     pub(crate) fn set_room(&mut self, room: u64) {
         self.room = room;
+        self.most = usize::try_from(room.saturating_add(self.memory())).unwrap_or(usize::MAX);
     }
 
     /// Returns the next message. If there is none, the next one is announced.
@@ -133,20 +136,21 @@ impl Incoming {
 
     /// Forgets the oldest partial messages until there is room for `cost` bytes.
     fn make_room(&mut self, cost: usize) {
-        while self.held + cost > QUEUE_MAX
+        while (self.held + cost > QUEUE_MAX || self.held + self.waiting + cost > self.most)
             && let Some((_, oldest)) = self.partial.pop_first()
         {
             self.held -= cost_of(oldest.pieces.total());
         }
     }
 
-    /// Queues a whole message. If the application does not read, the oldest ones are dropped.
+    /// Queues a whole message. If the application does not read, or memory is short, the oldest ones are dropped.
     fn on_message(&mut self, message: Vec<u8>, is_repaired: bool) {
         self.counts.received += 1;
         self.counts.repaired += u64::from(is_repaired);
         self.waiting += message.len() + MESSAGE_COST;
         self.ready.push_back(message);
-        while self.waiting > QUEUE_MAX
+        while (self.waiting > QUEUE_MAX || self.held + self.waiting > self.most)
+            && self.ready.len() > 1
             && let Some(oldest) = self.ready.pop_front()
         {
             self.waiting -= oldest.len() + MESSAGE_COST;

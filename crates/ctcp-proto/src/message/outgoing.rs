@@ -19,6 +19,8 @@ pub(crate) struct OutgoingCounts {
     pub(crate) sent: u64,
     /// Messages whose deadline passed before all of them was sent.
     pub(crate) expired: u64,
+    /// Messages sent whose deadline passed before their arrival was confirmed.
+    pub(crate) unconfirmed: u64,
 }
 
 /// The sending half.
@@ -29,9 +31,19 @@ pub(crate) struct Outgoing {
     queued: usize,
     /// No message in the queue expires earlier.
     earliest: Option<Instant>,
-    /// The symbols that may still be repaired, and when the last message in each expires.
-    symbols: VecDeque<(SymbolIndex, Instant)>,
+    /// The symbols that may still be repaired.
+    symbols: VecDeque<InFlight>,
     counts: OutgoingCounts,
+}
+
+/// A symbol that was sent.
+#[derive(Debug)]
+struct InFlight {
+    index: SymbolIndex,
+    /// When the last message in it expires.
+    expiry: Instant,
+    /// Messages that end in it.
+    ends: u64,
 }
 
 #[derive(Debug)]
@@ -93,18 +105,17 @@ impl Outgoing {
             self.drop_expired(now);
         }
         let mut floor = None;
-        while let Some(&(index, expiry)) = self.symbols.front()
-            && expiry <= now
-        {
+        while let Some(symbol) = self.symbols.front().filter(|symbol| symbol.expiry <= now) {
+            self.counts.unconfirmed += symbol.ends;
+            floor = Some(symbol.index + 1);
             self.symbols.pop_front();
-            floor = Some(index + 1);
         }
         floor
     }
 
     /// The peer has decoded or given up all symbols below `index`.
     pub(crate) fn on_peer_decoded_below(&mut self, index: SymbolIndex) {
-        while self.symbols.front().is_some_and(|&(symbol, _)| symbol < index) {
+        while self.symbols.front().is_some_and(|symbol| symbol.index < index) {
             self.symbols.pop_front();
         }
     }
@@ -130,7 +141,7 @@ impl SymbolSource for Outgoing {
 
     fn fill_symbol(&mut self, index: SymbolIndex, capacity: usize, out: &mut Vec<u8>) -> bool {
         let mut symbol = FragmentBuilder::reusing(core::mem::take(out), capacity);
-        let mut expiry = None;
+        let (mut expiry, mut ends) = (None, 0);
         while let Some(waiting) = self.queue.front_mut() {
             let (total, offset) = (waiting.data.len(), waiting.sent);
             let number = waiting.number.unwrap_or(self.counts.sent);
@@ -157,6 +168,7 @@ impl SymbolSource for Outgoing {
             }
             self.queued -= total + MESSAGE_COST;
             self.queue.pop_front();
+            ends += 1;
         }
         if self.queue.is_empty() {
             self.earliest = None;
@@ -167,7 +179,7 @@ impl SymbolSource for Outgoing {
             return false;
         };
         *out = symbol.finish();
-        self.symbols.push_back((index, expiry));
+        self.symbols.push_back(InFlight { index, expiry, ends });
         true
     }
 }

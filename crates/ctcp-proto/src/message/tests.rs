@@ -121,6 +121,7 @@ fn a_symbol_is_given_up_when_all_messages_in_it_have_expired() {
     assert_eq!(outgoing.expire(NOW + DEADLINE), None);
     assert_eq!(outgoing.expire(NOW + 2 * DEADLINE), Some(2));
     assert_eq!(outgoing.expire(NOW + 2 * DEADLINE), None);
+    assert_eq!((outgoing.counts().unconfirmed, outgoing.counts().expired), (3, 0));
 }
 
 #[test]
@@ -132,6 +133,7 @@ fn symbols_that_the_peer_has_are_not_given_up() {
     }
     outgoing.on_peer_decoded_below(3);
     assert_eq!(outgoing.expire(NOW + DEADLINE), None);
+    assert_eq!(outgoing.counts().unconfirmed, 0);
 }
 
 #[test]
@@ -154,16 +156,37 @@ fn fragments_of_a_message_that_was_given_up_are_dropped() {
     assert_eq!((incoming.counts().numbers, incoming.counts().received), (2, 1));
 }
 
+/// A symbol with a part of a message of the greatest length.
+fn part(number: u64) -> Vec<u8> {
+    let mut builder = crate::wire::FragmentBuilder::reusing(Vec::new(), SYMBOL);
+    let (total, data) = (crate::wire::MESSAGE_SIZE_MAX, &[1; 10][..]);
+    builder.push(crate::wire::Fragment { message: number, total, offset: 5, data });
+    builder.finish()
+}
+
 #[test]
 fn fragments_that_never_complete_take_bounded_memory() {
     let mut incoming = Incoming::new();
     for number in 0..1_000 {
-        let mut builder = crate::wire::FragmentBuilder::reusing(Vec::new(), SYMBOL);
-        let (total, data) = (crate::wire::MESSAGE_SIZE_MAX, &[1; 10][..]);
-        builder.push(crate::wire::Fragment { message: number, total, offset: 5, data });
-        deliver(&mut incoming, number as usize, &builder.finish(), false);
+        deliver(&mut incoming, number as usize, &part(number), false);
         assert!(incoming.memory() <= QUEUE_MAX as u64);
     }
+}
+
+#[test]
+fn messages_keep_within_the_memory_that_there_is() {
+    let mut outgoing = Outgoing::default();
+    let mut incoming = Incoming::new();
+    incoming.set_room(200_000);
+    for number in 0..1_000 {
+        outgoing.push(NOW, &[number as u8; 900], NOW + DEADLINE).expect("there is room");
+        deliver(&mut incoming, number, &symbol(&mut outgoing, number as u64).expect("a message"), false);
+        deliver(&mut incoming, number, &part(2_000 + number as u64), false);
+        // Each queue keeps its last message.
+        assert!(incoming.memory() <= 270_000, "{}", incoming.memory());
+    }
+    let newest = core::iter::from_fn(|| incoming.pop()).last();
+    assert_eq!(newest, Some(vec![999_u32 as u8; 900]));
 }
 
 #[test]

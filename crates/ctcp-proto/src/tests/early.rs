@@ -227,11 +227,12 @@ fn a_ticket_of_another_client_or_a_spent_one_only_costs_the_round_trip() {
     let (handle, id) = return_with(&mut pair, &ticket, REQUEST);
     let time = time_of_answer(&mut pair, handle, id);
     assert!(time >= 2 * ROUND_TRIP && time < ROUND_TRIP.mul_f64(2.2), "{time:?}");
+    let fresh = pair.client.connections.get_mut(&handle).and_then(crate::Connection::take_ticket);
+    let fresh = fresh.expect("each visit gives a ticket");
     end_visit(&mut pair, handle);
-    // Someone else, whom the server also knows.
+    // Someone else, whom the server also knows, has stolen it.
     let other = SecretKey::from_bytes([5; 32]);
     pair.server.endpoint.set_clients(crate::ClientPolicy::Any);
-    let (_, fresh) = visited(0.0, 1);
     let mut thief = Endpoint::new(EndpointConfig::client(other), [6; 32]);
     let (_, mut connection) = thief
         .connect_early(pair.now, pair.server.address, pair.server_key, transport(), &fresh)
@@ -244,6 +245,10 @@ fn a_ticket_of_another_client_or_a_spent_one_only_costs_the_round_trip() {
         core::iter::from_fn(|| connection.poll_transmit(now, &mut buffer).map(|_| buffer.clone())).collect();
     let client = pair.client.address;
     assert!(!replay(&mut pair.server.endpoint, now, client, &flight));
+    // For its owner it is still good.
+    let (handle, id) = return_with(&mut pair, &fresh, REQUEST);
+    let time = time_of_answer(&mut pair, handle, id);
+    assert!(time < ROUND_TRIP.mul_f64(1.2), "{time:?}");
 }
 
 #[test]

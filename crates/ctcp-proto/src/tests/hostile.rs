@@ -6,7 +6,7 @@ use ctcp_base::Instant;
 use ctcp_netem::LinkConfig;
 
 use super::pair::Pair;
-use crate::wire::{AckRanges, DecoderReport, Frame, PathAck};
+use crate::wire::{AckRanges, Combination, DecoderReport, Frame, PathAck};
 use crate::{Connection, ConnectionError, ContextId, NetworkPath, TransportConfig, TransportErrorCode};
 
 /// A connected pair. From now on the test plays the client.
@@ -157,5 +157,44 @@ fn a_report_of_symbols_that_were_never_sent_is_a_protocol_violation() {
     let mut hostile = Hostile::new();
     let report = DecoderReport { number: 1, known_end: 1, ..DecoderReport::default() };
     hostile.say(&[Frame::DecoderReport(ContextId::Streams, report)]);
+    assert!(hostile.server().is_closed());
+}
+
+#[test]
+fn false_reports_stop_repairs_and_nothing_else() {
+    let mut hostile = Hostile::new();
+    let now = hostile.now;
+    let id = hostile.server().open().expect("a stream");
+    while hostile.server().write(now, id, &[7; 4_096]).is_ok() {}
+    hostile.server().send_message(now, &[1; 100], Duration::from_millis(100)).expect("it is queued");
+    hostile.drain();
+    let sent = hostile.server().stats().symbols_sent;
+    assert!(sent > 10, "{sent} symbols");
+    // The client has acknowledged nothing, has decoded everything, and then nothing again.
+    for (number, decoded) in [(1, true), (2, false), (3, true), (4, false)] {
+        for (context, end) in [(ContextId::Streams, sent - 1), (ContextId::Messages, 1)] {
+            let decoded = if decoded { end } else { 0 };
+            let report = DecoderReport {
+                number,
+                oldest_undecoded: decoded,
+                oldest_unseen: decoded,
+                known_end: end,
+                reported_end: end,
+                ..DecoderReport::default()
+            };
+            hostile.say(&[Frame::DecoderReport(context, report)]);
+        }
+        let wakes = hostile.wait(Duration::from_secs(2));
+        assert!(wakes < 200, "{wakes} wake-ups");
+    }
+    assert!(!hostile.server().is_closed());
+    assert_eq!(hostile.server().stats().symbols_sent, sent, "acknowledgements open the window, not reports");
+}
+
+#[test]
+fn a_combination_in_a_context_that_was_not_granted_is_a_protocol_violation() {
+    let mut hostile = Hostile::new();
+    let symbol = Combination::Source { index: 0, floor: 0, symbol: &[0, 1, 2] };
+    hostile.say(&[Frame::Combination(ContextId::Relayed, symbol)]);
     assert!(hostile.server().is_closed());
 }

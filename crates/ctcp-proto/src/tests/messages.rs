@@ -128,6 +128,24 @@ fn the_longest_message_arrives_whole_in_spite_of_losses() {
 }
 
 #[test]
+fn messages_that_arrived_can_be_read_after_the_peer_has_closed() {
+    let mut pair = connected(0.0, 5);
+    let now = pair.now;
+    for number in 0..10 {
+        pair.client_connection().send_message(now, &[number], DEADLINE).expect("it is queued");
+    }
+    pair.run_until(DEADLINE, |_| false);
+    let now = pair.now;
+    pair.client_connection().close(now, 0, "done");
+    let is_closed =
+        |pair: &mut Pair| pair.server.events.iter().any(|(_, event)| matches!(event, Event::Closed(_)));
+    assert!(pair.run_until(DEADLINE, is_closed));
+    let server = pair.server_connection().expect("it is kept");
+    let received: Vec<u8> = core::iter::from_fn(|| server.receive_message()).flatten().collect();
+    assert_eq!(received, (0..10).collect::<Vec<u8>>());
+}
+
+#[test]
 fn messages_flow_again_after_an_outage_longer_than_the_window() {
     let mut pair = connected(0.0, 4);
     let interval = Duration::from_millis(1);

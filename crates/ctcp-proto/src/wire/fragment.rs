@@ -1,4 +1,4 @@
-//! The content of a symbol in the context of messages: fragments of messages (PROTOCOL.md section 5.2).
+//! The content of a symbol in the context of messages: fragments of messages (PROTOCOL.md section 5.1).
 //!
 //! ```text
 //!  | content length (16) | fragment | fragment | ... | zeros to the symbol's size |

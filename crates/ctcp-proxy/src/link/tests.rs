@@ -279,6 +279,26 @@ async fn a_request_with_early_data_is_repeated_if_nothing_came_from_the_server()
     assert_eq!(counters.upstream.value(), 3);
 }
 
+#[tokio::test]
+async fn a_request_with_early_data_is_not_repeated_after_a_handshake_that_failed() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+    let (first, first_far) = connection_pair();
+    first.set_handshaking(true);
+    let (second, _second_far) = connection_pair();
+    let link = link(&Script::new([Ok(first.clone()), Ok(second)]));
+    let (mut application, mut from) = duplex(64);
+    application.write_all(b"pay").await.unwrap();
+    let mut early = Early::new(&mut from, &link.counters().upstream);
+    let request = connect();
+    let (outcome, ()) = tokio::join!(link.request_early(&request, &mut early), async {
+        let mut stream = first_far.accept().await.unwrap();
+        Request::read(&mut stream).await.unwrap();
+        stream.read_exact(&mut [0; 3]).await.unwrap();
+        first.lose();
+    });
+    assert!(matches!(outcome.err(), Some(LinkError::Lost(_))));
+}
+
 #[tokio::test(start_paused = true)]
 async fn messages_wait_for_the_handshake_while_the_request_does_not() {
     let (near, far) = connection_pair();

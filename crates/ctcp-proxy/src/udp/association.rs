@@ -65,12 +65,38 @@ struct State {
     sockets: [Option<Arc<UdpSocket>>; 2],
     /// The only target, to which the socket is connected so that the system reports errors.
     peer: Option<SocketAddr>,
+    /// All addresses of the only target, and those of them that did not work.
+    addresses: Vec<SocketAddr>,
+    failed: Vec<SocketAddr>,
     targets: Targets,
     names: Names,
     /// When the client last got a notice about a target.
     noticed: BTreeMap<TargetAddress, Instant>,
     /// When a datagram last passed.
     used: Instant,
+}
+
+impl State {
+    /// Whether another address of the only target is tried or used instead.
+    fn passes_over(&self, address: SocketAddr) -> bool {
+        let uses_other = |peer: SocketAddr| peer != address && self.addresses.contains(&peer);
+        self.failed.contains(&address) || self.peer.is_some_and(uses_other)
+    }
+
+    /// An address of the only target does not work. Returns whether another one can be tried. After the last one, the first is next.
+    fn leave(&mut self, address: SocketAddr) -> bool {
+        if self.addresses.len() < 2 {
+            return false;
+        }
+        self.failed.push(address);
+        self.peer = None;
+        self.sockets = [None, None];
+        let has_other = self.addresses.iter().any(|other| !self.failed.contains(other));
+        if !has_other {
+            self.failed.clear();
+        }
+        has_other
+    }
 }
 
 impl<C: CodedConnection> Association<C> {
@@ -84,6 +110,8 @@ impl<C: CodedConnection> Association<C> {
         let state = State {
             sockets: [None, None],
             peer: None,
+            addresses: Vec::new(),
+            failed: Vec::new(),
             targets: Targets::new(service.limits.targets, service.limits.idle),
             names: Names::default(),
             noticed: BTreeMap::new(),
@@ -164,9 +192,17 @@ impl<C: CodedConnection> Association<C> {
 
     /// Sends a datagram to the first address that works. All of them passed the policy.
     fn send(&self, state: &mut State, target: &TargetAddress, addresses: &[IpAddr], datagram: &[u8]) {
+        let addresses = addresses.iter().map(|ip| plain(SocketAddr::new(*ip, target.port)));
+        let addresses: Vec<SocketAddr> = addresses.collect();
+        if self.granted.single && state.peer.is_none() {
+            state.addresses.clone_from(&addresses);
+        }
         let mut last = io::Error::from(io::ErrorKind::NotFound);
-        for ip in addresses {
-            match self.send_once(state, plain(SocketAddr::new(*ip, target.port)), datagram) {
+        for address in addresses {
+            if state.passes_over(address) {
+                continue;
+            }
+            match self.send_once(state, address, datagram) {
                 Ok(()) => {
                     state.used = Instant::now();
                     self.service.counters.udp.on_upstream(datagram.len());
@@ -180,7 +216,10 @@ impl<C: CodedConnection> Association<C> {
                     self.drop_one(DropReason::TooLong, &text);
                     return self.notify(state, target, ReplyCode::GeneralFailure, text);
                 }
-                Err(error) => last = error,
+                Err(error) => {
+                    last = error;
+                    state.leave(address);
+                }
             }
         }
         self.refuse(state, target, &DialError::Connect(last));
@@ -261,10 +300,14 @@ impl<C: CodedConnection> Association<C> {
         }
     }
 
-    /// A connected socket reports ICMP messages about its target: mostly that nothing listens on the port.
+    /// A connected socket reports ICMP messages about its target: mostly that nothing listens on the port. The next datagram goes to the
+    /// next address, if there is one.
     fn on_socket_error(&self, error: io::Error) {
         let mut state = self.lock();
-        if let Some(peer) = state.peer {
+        let Some(peer) = state.peer else { return };
+        if state.leave(peer) {
+            self.drop_one(DropReason::Unreachable, format_args!("{peer}: {error}"));
+        } else {
             self.refuse(&mut state, &peer.into(), &DialError::Connect(error));
         }
     }

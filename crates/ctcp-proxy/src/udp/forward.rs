@@ -112,6 +112,7 @@ impl<K: Connector> UdpForward<K> {
     }
 
     fn forget(&mut self, from: SocketAddr, source: &SharedSource<K::Connection>) {
+        self.common.count_waiting(source);
         if self.sources.get(&from).is_some_and(|entry| Arc::ptr_eq(&entry.source, source)) {
             self.sources.remove(&from);
         }
@@ -161,6 +162,7 @@ impl<K: Connector> UdpForward<K> {
         let oldest = self.sources.iter().min_by_key(|(_, entry)| entry.used).map(|(from, _)| *from);
         if let Some(entry) = oldest.and_then(|oldest| self.sources.remove(&oldest)) {
             entry.task.abort();
+            self.common.count_waiting(&entry.source);
         }
     }
 
@@ -176,8 +178,10 @@ impl<K: Connector> UdpForward<K> {
 
     /// Lets the system refuse datagrams for a while.
     async fn refuse(&mut self) {
-        self.sources.clear();
         self.tasks.shutdown().await;
+        core::mem::take(&mut self.sources)
+            .values()
+            .for_each(|entry| self.common.count_waiting(&entry.source));
         let socket = &self.common.socket;
         if !is_refusing(socket) {
             return;
@@ -233,6 +237,15 @@ impl<K: Connector> Common<K> {
     fn on_refused(&self, code: ReplyCode) {
         if !matches!(code, ReplyCode::GeneralFailure | ReplyCode::TooManyStreams) {
             self.refused.notify_one();
+        }
+    }
+
+    /// Counts what still waits for an association that there will not be.
+    fn count_waiting(&self, source: &SharedSource<K::Connection>) {
+        if let Source::Opening { messages, .. } = &mut *lock(source) {
+            for _ in messages.drain(..) {
+                self.counters.udp.on_dropped(DropReason::Unknown, "there is no association");
+            }
         }
     }
 

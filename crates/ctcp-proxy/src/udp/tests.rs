@@ -48,7 +48,7 @@ async fn echo() -> SocketAddr {
     address
 }
 
-/// Resolves every name to loopback except those that begin with `no`.
+/// Resolves every name to loopback except those that begin with `no`, and `two` to two addresses.
 struct Names;
 
 impl Resolve for Names {
@@ -57,7 +57,8 @@ impl Resolve for Names {
             if name.starts_with("no") {
                 return Err(io::Error::from(io::ErrorKind::NotFound));
             }
-            Ok(vec![Ipv4Addr::LOCALHOST.into()])
+            let first = (name == "two").then_some(Ipv4Addr::new(127, 0, 0, 2).into());
+            Ok(first.into_iter().chain([Ipv4Addr::LOCALHOST.into()]).collect())
         })
     }
 }
@@ -347,6 +348,20 @@ async fn the_only_target_of_an_association_is_reported_when_nothing_listens() {
     assert_eq!((notice.code, notice.target), (ReplyCode::ConnectionRefused, address.into()));
     bare.send(1, "127.0.0.1:9", b"another target");
     bare.until_dropped(DropReason::Unreachable, 2).await;
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn the_next_address_of_the_only_target_is_tried_when_nothing_listens_on_the_first() {
+    let bare = Bare::new(UdpLimits::default());
+    let target = format!("two:{}", echo().await.port());
+    let (mut stream, _) = bare.ask(Associate { number: 1, full_cone: false, single: true }).await;
+    bare.send(1, &target, b"lost");
+    bare.until_dropped(DropReason::Unreachable, 1).await;
+    bare.send(1, &target, b"again");
+    assert_eq!(bare.receive().await.2, b"again");
+    // Nobody was told, since the target is there.
+    assert!(timeout(Duration::from_millis(50), Notice::read(&mut stream)).await.is_err());
 }
 
 /// A forward proxy with SOCKS5, over a connection in memory.

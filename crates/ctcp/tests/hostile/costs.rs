@@ -187,5 +187,7 @@ fn no_packet_costs_more_than_its_bound() {
         println!("{name}: {mean:?} a packet on average, {:?} at most, {count} packets", most.unwrap());
         // Five times the cost on a slow machine.
         assert!(mean < Duration::from_micros(500), "{name}: {mean:?}");
+        // The slowest packet, of which three identical runs kept the shortest time.
+        assert!(*most.unwrap() < Duration::from_millis(50), "{name}: {most:?}");
     }
 }

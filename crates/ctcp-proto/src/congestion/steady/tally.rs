@@ -7,8 +7,11 @@ use super::samples::Samples;
 /// Minimum number of packets for a loss rate.
 const PACKETS_MIN: u32 = 16;
 
-/// Fraction of a round trip lost during a trend of the queue that indicates an overflow.
+/// Fraction of a round trip, in excess of the path's own loss, whose loss during a trend of the queue indicates an overflow.
 const OVERFLOW: f64 = 0.05;
+
+/// Maximum loss that is taken for the path's own.
+const OWN_MAX: f64 = 0.35;
 
 /// Minimum span of a trend as a fraction of the base.
 const MOVE_MIN: u32 = 32;
@@ -45,11 +48,13 @@ impl Tally {
         span > base / MOVE_MIN && self.samples.are_moving(least)
     }
 
-    /// Whether an overflowing queue lost packets: many more than the fraction `own`, which the path loses by itself, were lost during a
-    /// trend of the samples.
+    /// Whether an overflowing queue lost packets: more by a standard deviation than the fraction `own`, which the path loses by itself, and
+    /// more by [`OVERFLOW`] were lost during a trend of the samples.
     pub(super) fn is_overflow(&self, base: Duration, own: f64) -> bool {
-        let all = self.acked + self.lost;
-        self.lost >= 2 && f64::from(self.lost) > (own + OVERFLOW) * f64::from(all) && self.is_moving(base)
+        let all = f64::from(self.acked + self.lost);
+        let own = own.min(OWN_MAX);
+        let usual = (own + OVERFLOW) * all + (own * (1.0 - own) * all).sqrt();
+        self.lost >= 2 && f64::from(self.lost) > usual && self.is_moving(base)
     }
 
     /// The excess of the smallest sample over `base`, which is a queue, since noise spares some samples.
