@@ -167,12 +167,12 @@ fn false_reports_stop_repairs_and_nothing_else() {
     let id = hostile.server().open().expect("a stream");
     while hostile.server().write(now, id, &[7; 4_096]).is_ok() {}
     hostile.server().send_message(now, &[1; 100], Duration::from_millis(100)).expect("it is queued");
-    hostile.drain();
+    hostile.wait(Duration::from_millis(90));
     let sent = hostile.server().stats().symbols_sent;
     assert!(sent > 10, "{sent} symbols");
-    // The client has acknowledged nothing, has decoded everything, and then nothing again.
+    // The client has acknowledged nothing, has decoded much, and then nothing again.
     for (number, decoded) in [(1, true), (2, false), (3, true), (4, false)] {
-        for (context, end) in [(ContextId::Streams, sent - 1), (ContextId::Messages, 1)] {
+        for (context, end) in [(ContextId::Streams, 10), (ContextId::Messages, 1)] {
             let decoded = if decoded { end } else { 0 };
             let report = DecoderReport {
                 number,
