@@ -33,6 +33,17 @@ fn server_address(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
+fn further_address(text: &str) -> Result<SocketAddr, String> {
+    let address: SocketAddr = text.parse().map_err(|_| "expected ADDR:PORT with an IP address".to_owned())?;
+    let ip = address.ip();
+    if address.port() == 0 || ip.is_unspecified() || ip.is_multicast() {
+        return Err(
+            "clients cannot send to this address: name one of this server's own, with the port".to_owned()
+        );
+    }
+    Ok(address)
+}
+
 fn seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("expected a whole number from 0 to {}", u64::MAX))
 }
@@ -122,7 +133,7 @@ pub(crate) struct ServerArgs {
     pub(crate) listen: SocketAddr,
     /// Another address at which clients reach this server, such as of another family or network; may be repeated. Clients
     /// with several paths use them, too. `--listen` must cover it
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = further_address)]
     pub(crate) further_address: Vec<SocketAddr>,
     /// Private key file; created if it does not exist
     #[arg(long, value_name = "FILE", env = "CTCP_KEY", hide_env_values = true)]

@@ -17,6 +17,7 @@
 mod address_changes;
 mod connector;
 mod paths;
+mod routes;
 mod tickets;
 mod via;
 

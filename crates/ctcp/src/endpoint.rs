@@ -100,6 +100,7 @@ impl Endpoint {
 
     fn start(config: EndpointConfig, socket: UdpSocket, transport: &TransportConfig) -> io::Result<Self> {
         transport.check()?;
+        TransportConfig(config.transport.clone()).check()?;
         let local_address = socket.local_addr()?;
         let counters = Arc::<Counters>::default();
         let socket = Socket::new(socket, Arc::clone(&counters))?;

@@ -60,7 +60,15 @@ impl LocalPath {
         };
         socket.connect(&remote.into())?;
         let local = socket.local_addr()?.as_socket();
-        local.map(|address| address.ip().to_canonical()).ok_or_else(|| io::ErrorKind::Unsupported.into())
+        let address = local.map(|address| address.ip().to_canonical()).ok_or(io::ErrorKind::Unsupported)?;
+        match self {
+            // Without an address of its own, the system would send with that of another interface.
+            Self::Interface(name) if !has_address(name, address)? => {
+                let message = format!("{name} has no address for packets to {}", remote.ip());
+                Err(io::Error::new(io::ErrorKind::AddrNotAvailable, message))
+            }
+            _ => Ok(address),
+        }
     }
 
     /// Binds a socket for packets to `remote` that leave this way.
@@ -96,6 +104,22 @@ fn bind_device(socket: &Socket, name: &str) -> io::Result<()> {
     socket.bind_device(Some(name.as_bytes()))
 }
 
+/// Whether an interface has an address itself.
+#[cfg(target_os = "linux")]
+fn has_address(name: &str, address: IpAddr) -> io::Result<bool> {
+    Ok(nix::ifaddrs::getifaddrs()?.filter(|interface| interface.interface_name == name).any(|interface| {
+        let of_interface = interface.address.as_ref();
+        let v4 = of_interface.and_then(|own| own.as_sockaddr_in()).map(|own| IpAddr::from(own.ip()));
+        let v6 = of_interface.and_then(|own| own.as_sockaddr_in6()).map(|own| IpAddr::from(own.ip()));
+        v4.or(v6) == Some(address)
+    }))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn has_address(_: &str, _: IpAddr) -> io::Result<bool> {
+    Ok(true)
+}
+
 #[cfg(not(target_os = "linux"))]
 fn bind_device(_: &Socket, name: &str) -> io::Result<()> {
     let message = format!("paths by interface ({name}) need Linux: name the interface's address instead");
@@ -128,5 +152,14 @@ mod tests {
         assert!(local(LocalPath::Address("::1".parse().unwrap())).is_err());
         assert!(local(LocalPath::Address("192.0.2.1".parse().unwrap())).is_err());
         assert!(local(LocalPath::Interface("no-such-one".to_owned())).is_err());
+    }
+
+    // The system would bind a socket of `lo` with the address of another interface.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn an_interface_does_not_borrow_the_address_of_another() {
+        let elsewhere = "192.0.2.1:4433".parse().unwrap();
+        let borrowed = LocalPath::Interface("lo".to_owned()).address(elsewhere);
+        assert!(borrowed.is_err(), "{borrowed:?}");
     }
 }

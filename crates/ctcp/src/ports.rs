@@ -8,6 +8,9 @@ use std::net::IpAddr;
 use crate::outbox::Outbox;
 use crate::socket::{ReceiveBatch, Socket, Train};
 
+/// Bytes that may wait for one of several sockets. What exceeds them is lost on its path. The congestion window is usually smaller.
+const WAITING_MAX: usize = 1 << 20;
+
 /// A socket and the datagrams that wait for it.
 struct Port {
     socket: Socket,
@@ -65,21 +68,25 @@ impl Ports {
 
     /// Queues a datagram. `head` has its size as segment size, and its source if it matters.
     pub(crate) fn push(&mut self, head: Train, datagram: &[u8]) {
+        let has_others = !self.others.is_empty();
         let other =
             self.others.iter_mut().find(|(address, _)| head.source == Some(*address)).map(|(_, port)| port);
         let source = head.source.filter(|_| self.keeps_source && other.is_none());
         let port = other.unwrap_or(&mut self.main);
+        if has_others && port.outbox.len() + datagram.len() > WAITING_MAX {
+            return;
+        }
         let train_length_max = port.socket.train_length_max();
         port.outbox.push(Train { source, ..head }, datagram, train_length_max);
     }
 
-    /// Sends as much as the sockets accept. Returns false if one is full.
+    /// Sends as much as the sockets accept. Returns false if all are full: one full socket does not stop the paths of the others.
     pub(crate) fn flush(&mut self) -> bool {
-        let mut is_flushed = true;
+        let mut has_room = false;
         for port in core::iter::once(&mut self.main).chain(self.others.iter_mut().map(|(_, port)| port)) {
-            is_flushed &= port.outbox.flush(&mut port.socket);
+            has_room |= port.outbox.flush(&mut port.socket);
         }
-        is_flushed
+        has_room
     }
 
     /// Receives the datagrams that wait at one of the sockets. Returns false if there are none at any.

@@ -23,11 +23,22 @@ use crate::{allocator, key_file, network, open_files};
 /// gone.
 const CLIENT_IDLE_TIMEOUT: Duration = Duration::from_secs(180);
 
+/// What the handshake carries (PROTOCOL.md section 3.1).
+const FURTHER_ADDRESSES_MAX: usize = 8;
+
 /// The placeholder for the server's address if it is unknown.
 const PLACEHOLDER: &str = "SERVER_ADDRESS";
 
 /// Serves until it is interrupted.
 pub(crate) async fn run(args: &ServerArgs, catalogue: &Arc<Catalogue>) -> Result<(), CliError> {
+    if args.further_address.len() > FURTHER_ADDRESSES_MAX {
+        return Err(CliError::usage(format!(
+            "--further-address may be given {FURTHER_ADDRESSES_MAX} times at most"
+        )));
+    }
+    if let Some(missed) = args.further_address.iter().find(|address| !covers(args.listen, **address)) {
+        warn!(listen = %args.listen, address = %missed, "--listen does not cover a further address: something must forward its packets");
+    }
     let clients = clients(args).await?;
     // Installed before any client can connect.
     let mut hangups = Hangups::new();
@@ -69,6 +80,13 @@ pub(crate) async fn run(args: &ServerArgs, catalogue: &Arc<Catalogue>) -> Result
     super::unless_lost(&endpoint, serve).await?;
     super::close(&endpoint, "the server was stopped").await;
     Ok(())
+}
+
+/// Whether a socket at `listen` receives what is sent to an address.
+fn covers(listen: SocketAddr, address: SocketAddr) -> bool {
+    let (own, other) = (listen.ip(), address.ip());
+    listen.port() == address.port()
+        && (own == other || own.is_unspecified() && (own.is_ipv6() || other.is_ipv4()))
 }
 
 /// Opens the served folder, and creates it if it does not exist. The name may be a mistake, so creation is logged.

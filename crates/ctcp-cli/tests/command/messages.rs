@@ -58,8 +58,10 @@ fn each_mistake_has_its_message_and_its_exit_code() {
     let (bare, files) = (Server::start(at, &[]), Server::start(at, &["--files", "shared"]));
     let (bare, files) = (&bare.remote, &files.remote);
     let port_alone = vec!["server", "--key", "server.key", "--any-client", "--listen", "4433"];
-    let word_alone = ["server", "--key", "server.key", "--any-client", "--listen", "127.0.0.1:0"];
-    let word_alone = [&word_alone[..], &["--allow-target", "foo"]].concat();
+    let listen = ["server", "--key", "server.key", "--any-client", "--listen", "127.0.0.1:0"];
+    let word_alone = [&listen[..], &["--allow-target", "foo"]].concat();
+    let nowhere = [&listen[..], &["--further-address", "0.0.0.0:4433"]].concat();
+    let too_many = [&listen[..], &["--further-address", "192.0.2.1:4433"].repeat(9)].concat();
     for (words, code, wanted) in [
         (bare.words("get", KEY, &["x"]), 1, "x: the server refused: it serves no files"),
         (files.words("put", KEY, &["notes"]), 1, "notes: the server refused: it takes no files"),
@@ -94,6 +96,8 @@ fn each_mistake_has_its_message_and_its_exit_code() {
         ),
         (vec!["get", "x"], 2, "tip: options can also be in a file (see --config) or in the environment"),
         (port_alone, 2, "expected ADDR:PORT, such as 0.0.0.0:4433"),
+        (nowhere, 2, "clients cannot send to this address"),
+        (too_many, 2, "--further-address may be given 8 times at most"),
     ] {
         let (found, said) = run(at, &words);
         assert_eq!(found, Some(code), "{words:?}: {said}");

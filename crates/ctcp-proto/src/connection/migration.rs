@@ -96,7 +96,12 @@ impl Established {
             self.resets.tell();
             // Packets in flight went to the old address. Send something at once.
             self.give_up_flight(id);
-            self.ping = true;
+            if self.paths.len() > 1 {
+                // It may have failed before, and then others send first.
+                self.paths[id].owed.probes = self.paths[id].owed.probes.max(1);
+            } else {
+                self.ping = true;
+            }
         }
     }
 

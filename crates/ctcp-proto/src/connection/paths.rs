@@ -350,6 +350,10 @@ impl Established {
                 self.contexts.open(carried.context).sender.on_lost(carried, lost.was_expired);
             }
         }
+        if self.paths.len() == 1 {
+            // It shares no bottleneck any more.
+            self.paths.main_mut().admission.controller.set_share(1.0);
+        }
         self.path_changes.events.push_back(PathEvent::Closed(id));
     }
 

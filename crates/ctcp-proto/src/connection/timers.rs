@@ -168,7 +168,7 @@ impl Established {
         let mut position = 0;
         while let Some(id) = self.paths.id_at(position) {
             position += 1;
-            if self.probe_deadline(&self.paths[id]).is_some_and(|deadline| deadline <= now) {
+            if self.probe_deadline(now, &self.paths[id]).is_some_and(|deadline| deadline <= now) {
                 self.paths[id].on_probe_timeout(now);
                 self.counts.timeouts += 1;
                 self.tell_control_again(id);
@@ -213,7 +213,8 @@ impl Established {
             (self.keep_alive_deadline(), TimerKind::KeepAlive),
             (self.silence_deadline(), TimerKind::Silence),
         ];
-        let sending = sending.into_iter().chain(self.paths.iter().flat_map(|path| self.path_deadlines(path)));
+        let sending =
+            sending.into_iter().chain(self.paths.iter().flat_map(|path| self.path_deadlines(now, path)));
         let sending = sending.filter(|_| !is_gated);
         sending
             .chain([(self.idle_deadline(), TimerKind::Idle)])
@@ -222,11 +223,11 @@ impl Established {
             .min()
     }
 
-    fn path_deadlines(&self, path: &Path) -> [(Option<Instant>, TimerKind); 8] {
+    fn path_deadlines(&self, now: Instant, path: &Path) -> [(Option<Instant>, TimerKind); 8] {
         [
             (path.acks.next_timeout().filter(|_| path.is_validated()), TimerKind::Acknowledgement),
             (path.owed.loss_deadline, TimerKind::Loss),
-            (self.probe_deadline(path), TimerKind::Probe),
+            (self.probe_deadline(now, path), TimerKind::Probe),
             (path.retransmission_deadline(), TimerKind::Retransmission),
             (path.expiry_deadline(), TimerKind::Expiry),
             (path.mtu_deadline(), TimerKind::PathMtu),
@@ -235,9 +236,11 @@ impl Established {
         ]
     }
 
-    /// The probe deadline, unless the coding scheme has a timer of its own and probes with it.
-    fn probe_deadline(&self, path: &Path) -> Option<Instant> {
-        path.probe_deadline().filter(|_| path.is_validated() && self.scheme_deadline().is_none())
+    /// The probe deadline, unless the coding scheme has a timer of its own and probes with it. None passes while probes wait for the pacer.
+    fn probe_deadline(&self, now: Instant, path: &Path) -> Option<Instant> {
+        let deadline =
+            path.probe_deadline().filter(|_| path.is_validated() && self.scheme_deadline().is_none())?;
+        Some(path.probes_wait(now).map_or(deadline, |paced| deadline.max(paced)))
     }
 
     /// When a client checks a path on which a flow has stopped, and one of several paths on which nothing happens, so that NATs keep it.

@@ -275,7 +275,8 @@ pub(crate) fn share_bottlenecks(now: Instant, paths: &mut Paths) {
     if paths.len() == 1 || paths.mode() == PathMode::Independent {
         return;
     }
-    let competes = |path: &Path| path.is_validated() && path.admission.controller.is_competing(now);
+    let is_used = |path: &Path| path.is_validated() && !path.is_avoided();
+    let competes = |path: &Path| is_used(path) && path.admission.controller.is_competing(now);
     let total: f64 = paths.iter().filter(|path| competes(path)).map(|path| rate(now, path)).sum();
     for path in paths.iter_mut() {
         let share = if competes(path) && total > 0.0 { rate(now, path) / total } else { 1.0 };

@@ -174,7 +174,7 @@ impl CtcpConnector {
             debug!(%address, "the server moved: its ticket is of no use");
             return None;
         }
-        for place in self.places().into_iter().flatten().take(1) {
+        for place in self.places(address).into_iter().flatten().take(1) {
             let bound = place.bind(address).and_then(|socket| self.endpoint.rebind_to(socket));
             bound.inspect_err(|error| debug!(%place, %error, "cannot send from there")).ok()?;
         }
@@ -182,8 +182,8 @@ impl CtcpConnector {
     }
 
     /// Where to connect from, one after the other; `None` lets the system choose.
-    fn places(&self) -> Vec<Option<LocalPath>> {
-        let places = paths::places(&self.paths);
+    fn places(&self, server: SocketAddr) -> Vec<Option<LocalPath>> {
+        let places = paths::places(&self.paths, &[server]);
         if places.is_empty() { vec![None] } else { places.into_iter().map(Some).collect() }
     }
 
@@ -254,7 +254,7 @@ impl Connector for CtcpConnector {
         }
         let mut last = ConnectFailure::from(format!("{} has no address", self.server));
         for address in addresses {
-            for place in self.places() {
+            for place in self.places(address) {
                 let failure = match self.connect_from(place, address).await {
                     Ok(connection) => return Ok(connection),
                     Err(failure) => failure,

@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep};
 use tracing::{debug, info, warn};
 
 use super::address_changes::AddressChanges;
+use super::routes::Routes;
 use crate::target_policy::{Special, kind};
 
 /// How often the system's addresses are read, even if no change of them is noticed.
@@ -63,6 +64,8 @@ pub(super) struct PathKeeper<'a> {
     endpoint: &'a ctcp::Endpoint,
     connection: &'a ctcp::Connection,
     tries: BTreeMap<IpAddr, Try>,
+    /// The addresses of the sockets that were added for paths.
+    sockets: BTreeSet<IpAddr>,
     /// The choices without an address, about which the user was warned.
     missing: BTreeSet<String>,
     ids_are_used_up: bool,
@@ -84,16 +87,24 @@ struct Try {
 /// The addresses of a place, each with an address of the server to which packets leave from there.
 type Ways = Vec<(IpAddr, SocketAddr)>;
 
-/// The places where paths to a server can begin now, in the order of the choices.
-pub(super) fn places(choices: &[PathChoice]) -> Vec<LocalPath> {
+/// The places where paths to a server with these addresses can begin now, in the order of the choices.
+pub(super) fn places(choices: &[PathChoice], servers: &[SocketAddr]) -> Vec<LocalPath> {
     let mut places = Vec::new();
     for choice in choices {
         match choice {
             PathChoice::One(path) => places.push(path.clone()),
-            PathChoice::Auto => places.extend(interfaces().into_iter().map(LocalPath::Interface)),
+            PathChoice::Auto => places.extend(leading_to(servers).into_iter().map(LocalPath::Interface)),
         }
     }
     places
+}
+
+/// The interfaces with a route to one of these addresses. All of them if there is none, since the table of routes may be another one.
+fn leading_to(servers: &[SocketAddr]) -> Vec<String> {
+    let (routes, all) = (Routes::of_system(), interfaces());
+    let leads = |name: &String| servers.iter().any(|server| routes.lead(name, server.ip()));
+    let leading: Vec<String> = all.iter().filter(|name| leads(name)).cloned().collect();
+    if leading.is_empty() { all } else { leading }
 }
 
 /// The addresses of the server to use: the one that the user named, and those further ones that lie in the same kind of network or on the
@@ -153,6 +164,7 @@ impl<'a> PathKeeper<'a> {
             endpoint,
             connection,
             tries: BTreeMap::new(),
+            sockets: BTreeSet::new(),
             missing: BTreeSet::new(),
             ids_are_used_up: false,
             first: None,
@@ -170,7 +182,11 @@ impl<'a> PathKeeper<'a> {
             self.adjust();
             tokio::select! {
                 () = sleep(LOOK) => {}
-                () = changes.changed() => sleep(SETTLED).await,
+                () = changes.changed() => {
+                    // The same address may lead through another network now.
+                    self.connection.on_network_change();
+                    sleep(SETTLED).await;
+                }
                 _ = self.connection.closed() => return,
             }
         }
@@ -181,7 +197,7 @@ impl<'a> PathKeeper<'a> {
         let servers = servers(server, &self.connection.server_addresses());
         let open = self.connection.paths();
         let mut present = Vec::new();
-        for (position, place) in places(self.choices).into_iter().enumerate() {
+        for (position, place) in places(self.choices, &servers).into_iter().enumerate() {
             let ways = match ways(&place, &servers) {
                 Ok(ways) if !ways.iter().any(|(local, _)| present.contains(local)) => ways,
                 Ok(_) => continue,
@@ -227,15 +243,24 @@ impl<'a> PathKeeper<'a> {
         }
         let pause = earlier.map_or(RETRY_MIN, |earlier| (2 * earlier.pause).min(RETRY_MAX));
         let count = earlier.map_or(0, |earlier| earlier.count + 1);
-        self.tries.insert(ways[0].0, Try { next: now + pause, pause, count });
         let (local, remote) = ways[(position + count) % ways.len()];
+        // What was not sent is no try.
+        let soon = Try {
+            next: now + RETRY_MIN,
+            ..earlier.unwrap_or(Try { next: now, pause: RETRY_MIN / 2, count: 0 })
+        };
+        self.tries.insert(ways[0].0, soon);
         let socket = place.bind(remote).and_then(|socket| self.endpoint.add_socket(socket));
         if let Err(error) = socket {
             debug!(%place, %error, "no socket for a path");
             return;
         }
+        self.sockets.insert(local);
         match self.connection.add_path(local, remote, preference(position, self.first.unwrap_or(0))) {
-            Ok(id) => info!(%place, %local, %remote, path = id.0, "new path"),
+            Ok(id) => {
+                self.tries.insert(ways[0].0, Try { next: now + pause, pause, count });
+                info!(%place, %local, %remote, path = id.0, "new path");
+            }
             Err(error @ PathError::IdsUsedUp) if !core::mem::replace(&mut self.ids_are_used_up, true) => {
                 warn!(%place, %error, "no new path until the client connects again");
             }
@@ -250,6 +275,13 @@ impl<'a> PathKeeper<'a> {
             self.endpoint.remove_socket(local);
             info!(%local, path = path.id.0, "path closed: its address is gone");
         }
+    }
+}
+
+/// The sockets of a connection that is over would receive what belongs to the next one.
+impl Drop for PathKeeper<'_> {
+    fn drop(&mut self) {
+        self.sockets.iter().for_each(|&local| self.endpoint.remove_socket(local));
     }
 }
 
@@ -309,6 +341,6 @@ mod tests {
         }
         assert!("no good".parse::<PathChoice>().is_err());
         let choices = ["wlan0", "192.0.2.1"].map(|text| text.parse().unwrap());
-        assert_eq!(places(&choices).len(), 2);
+        assert_eq!(places(&choices, &[]).len(), 2);
     }
 }
