@@ -362,6 +362,8 @@ impl Established {
         // While no path works, more packets would only be lost, too.
         if self.paths.iter().any(|path| path.id != id && path.is_validated() && !path.is_avoided()) {
             self.give_up_flight(id);
+            // A reset of the server that was restarted arrives on a path that works.
+            self.resets.tell();
         }
     }
 

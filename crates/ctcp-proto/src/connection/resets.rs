@@ -1,4 +1,5 @@
-//! A client that moves needs a new reset token (PROTOCOL.md section 2.3). The server sends it until it arrives.
+//! A client that moves, or one of whose paths fails, needs the reset token of a path that works (PROTOCOL.md section 2.3). The server sends
+//! it until it arrives.
 
 use super::{Established, TransportError};
 use crate::crypto::{ResetKey, ResetToken};
@@ -42,8 +43,9 @@ impl Established {
     /// Writes a RESET_TOKEN if one is due and fits.
     pub(super) fn write_reset_token(&mut self, builder: &mut DatagramBuilder, contents: &mut Contents) {
         let Some(key) = self.resets.key.as_ref().filter(|_| self.resets.is_due) else { return };
-        let main = self.paths.main();
-        let frame = Frame::ResetToken(key.token(main.network.remote, &self.path_changes.ids.own(main.id)).0);
+        let works = self.paths.iter().find(|path| path.is_validated() && !path.is_avoided());
+        let path = works.unwrap_or_else(|| self.paths.main());
+        let frame = Frame::ResetToken(key.token(path.network.remote, &self.path_changes.ids.own(path.id)).0);
         if builder.write_if_it_fits(&frame) {
             contents.reset_token = true;
             self.resets.is_due = false;

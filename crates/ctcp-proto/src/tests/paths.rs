@@ -79,6 +79,19 @@ fn a_path_that_dies_stalls_the_transfer_only_briefly_and_is_used_again_when_it_r
 }
 
 #[test]
+fn the_reset_of_a_restarted_server_is_recognised_while_the_oldest_path_does_not_work() {
+    let mut several = Several::with_all_paths(&[path(10.0, 20, 0.0), path(10.0, 60, 0.0)], 4);
+    several.request(u64::MAX);
+    several.run(Duration::from_secs(1), |_| false);
+    several.lines[0].is_cut = true;
+    several.run(Duration::from_secs(4), |_| false);
+    several.restart_server();
+    let is_reset =
+        |several: &mut Several| several.client_events.contains(&Event::Closed(crate::ConnectionError::Reset));
+    assert!(several.run(Duration::from_secs(3), is_reset), "{:?}", several.client_events);
+}
+
+#[test]
 fn a_lossy_path_is_used_as_soon_as_it_works_for_one_side() {
     // Of two answers to the challenges of a new path, one is often lost.
     for seed in 1..9 {

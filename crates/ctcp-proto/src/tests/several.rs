@@ -283,6 +283,13 @@ impl Several {
         (self.ends.0.routed_ids(), self.ends.1.routed_ids())
     }
 
+    /// The server's process is restarted: it has the same key, and knows no connection.
+    pub(super) fn restart_server(&mut self) {
+        let config = EndpointConfig::server(SecretKey::from_bytes([2; 32]), ClientPolicy::Any);
+        self.ends.1 = Endpoint::new(config, [5; 32]);
+        self.server = None;
+    }
+
     /// A datagram arrives at the server, over a line.
     pub(super) fn receive_at_server(&mut self, index: usize, client: SocketAddr, mut datagram: Vec<u8>) {
         let network = NetworkPath { local: None, remote: client };
