@@ -50,8 +50,9 @@ const LOSS_TO_GROW: f64 = 0.1;
 /// Unanswered probe time-outs after which other paths are used instead. A single one may be due to the loss of one acknowledgement.
 const SILENT_PROBES: u32 = 2;
 
-/// Unanswered probe time-outs that make an outage: about a second on most paths. So many in a row are hardly due to loss alone.
+/// Unanswered probe time-outs and the time without an answer that make an outage. A burst of losses on a slow path takes as many.
 const DEAD_PROBES: u32 = 5;
+const DEAD_TIME: Duration = Duration::from_secs(3);
 
 /// What arrived on a path.
 #[derive(Clone, Copy, Debug, Default)]
@@ -420,7 +421,7 @@ impl Path {
 
     /// An ACK newly acknowledged an ack-eliciting packet.
     pub(crate) fn on_progress(&mut self, now: Instant) {
-        if self.owed.probe.count() >= DEAD_PROBES {
+        if self.owed.probe.count() >= DEAD_PROBES && self.is_long_unanswered(now) {
             self.revive(now);
         }
         self.owed.probe.on_ack();

@@ -21,7 +21,7 @@ const FEW_TIMEOUTS: u32 = 5;
 const REGAINED: f64 = 0.5;
 const BURSTY: f64 = 4.0;
 
-/// The smallest window with which the end of a burst is awaited with more probes.
+/// The smallest window with which the end of a burst is awaited with more probes, unless the path is known for long ones.
 const WINDOW_TO_PROBE: f64 = 2.0;
 
 /// How long the target is halved after congestion loss. A smaller fraction of the target would be starved by noise.
@@ -33,6 +33,9 @@ const LOSS_KNOWN: f64 = 0.02;
 /// Bounds of a back-off at loss: at most Reno's, and at an overflowing queue at least Cubic's (RFC 9438).
 const BACK_OFF_HARDEST: f64 = 0.5;
 pub(super) const BACK_OFF_OVERFLOW: f64 = 0.7;
+
+/// A softer back-off changes nothing, and would keep the breaker from one in the same round trip.
+const BACK_OFF_LEAST: f64 = 0.95;
 
 /// A loss with a queue above this fraction of the longest one seen is an overflow.
 const OVERFLOW_AT: f64 = 0.7;
@@ -131,9 +134,12 @@ impl Steady {
         if let Mode::Compete { .. } = self.mode {
             let queue = rtt.latest.saturating_sub(rtt.minimum_ever);
             let is_overflow = queue > self.highest_queue.mul_f64(OVERFLOW_AT);
-            let softest = if is_overflow { BACK_OFF_OVERFLOW } else { 1.0 };
-            let beta = seconds_ratio(rtt.minimum_ever, rtt.standing).clamp(BACK_OFF_HARDEST, softest);
-            if self.back_off_once(lost.number, lost.largest_sent, beta) && beta <= BACK_OFF_OVERFLOW {
+            let softest = if is_overflow || self.is_lossy { BACK_OFF_OVERFLOW } else { 1.0 };
+            let beta = seconds_ratio(self.base.empty(rtt), rtt.standing).clamp(BACK_OFF_HARDEST, softest);
+            if beta < BACK_OFF_LEAST
+                && self.back_off_once(lost.number, lost.largest_sent, beta)
+                && beta <= BACK_OFF_OVERFLOW
+            {
                 self.compete_growth = growth_of_reno(beta);
             }
         }
@@ -147,7 +153,8 @@ impl Steady {
     /// How many packets the path itself loses in a row; 1 if that is not known, if more is lost than the path loses by itself, or with a tiny
     /// window: among many flows, drops of a full queue look the same.
     pub(super) fn lost_in_a_row(&self) -> u32 {
-        let is_known = self.origin.seen() >= LOSS_KNOWN && self.tokens >= WINDOW_TO_PROBE && !self.is_lossy;
+        let is_enough = self.tokens >= WINDOW_TO_PROBE || self.loses_in_bursts();
+        let is_known = self.origin.seen() >= LOSS_KNOWN && is_enough && !self.is_lossy;
         if is_known { (self.origin.row_length().round() as u32).max(1) } else { 1 }
     }
 

@@ -2,7 +2,7 @@
 
 use ctcp_base::Instant;
 
-use super::{Path, SILENT_PROBES};
+use super::{DEAD_TIME, Path, SILENT_PROBES};
 use crate::ack::receiver::{AckScheduler, MAX_ACK_DELAY};
 use crate::code::RELAYED_SPAN_MAX;
 use crate::congestion::{ControllerFactory, Unlimited};
@@ -85,6 +85,12 @@ impl Path {
     pub(super) fn unanswered_since(&self) -> Option<Instant> {
         let oldest = self.hop.and_then(|_| self.sent.outstanding().find(|packet| packet.ack_eliciting))?;
         self.hop.map(|hop| oldest.time.max(hop.last_answer))
+    }
+
+    /// Whether nothing was acknowledged for so long that the path may have changed.
+    pub(super) fn is_long_unanswered(&self, now: Instant) -> bool {
+        let oldest = self.sent.outstanding().find(|packet| packet.ack_eliciting);
+        oldest.is_some_and(|packet| now.saturating_since(packet.time) >= DEAD_TIME)
     }
 
     /// A probe time-out has passed.
