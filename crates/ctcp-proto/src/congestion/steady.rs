@@ -104,6 +104,9 @@ const SHORT: u32 = 32;
 const CAP_TARGETS: f64 = 1.5;
 const CAP_PACKETS: f64 = 2.5;
 
+/// A larger window has samples enough in slow start, too.
+const MANY: f64 = 256.0;
+
 /// The fraction of a datagram above which packets count as full. A transfer leaves out only what headers may need.
 const FULL: f64 = 15.0 / 16.0;
 
@@ -582,7 +585,8 @@ impl Controller for Steady {
     }
 
     fn needs_samples(&self, now: Instant) -> bool {
-        self.base.is_restless() || matches!(self.mode, Mode::SlowStart(_)) || self.is_competing(now)
+        let is_starting = matches!(self.mode, Mode::SlowStart(_)) && self.tokens < MANY;
+        self.base.is_restless() || is_starting || self.is_competing(now)
     }
 
     fn is_competing(&self, now: Instant) -> bool {
