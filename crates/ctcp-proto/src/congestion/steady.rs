@@ -68,7 +68,7 @@ use loss_origin::{Fate, LossOrigin};
 use neighbours::Neighbours;
 use push::{Found, MORE, Push};
 use share::Share;
-use slow_start::{LONG, SlowStart};
+use slow_start::{LONG, MANY, SlowStart};
 use tally::{Tally, seconds_ratio};
 
 /// Packets in the initial window, which are paced. 46 KB: most short responses fit into one round trip.
@@ -103,9 +103,6 @@ const SHORT: u32 = 32;
 /// How far the window may exceed what the delivery rate supports, in targets and in packets (an ACK acknowledges two).
 const CAP_TARGETS: f64 = 1.5;
 const CAP_PACKETS: f64 = 2.5;
-
-/// A larger window has samples enough in slow start, too.
-const MANY: f64 = 256.0;
 
 /// The fraction of a datagram above which packets count as full. A transfer leaves out only what headers may need.
 const FULL: f64 = 15.0 / 16.0;

@@ -35,6 +35,9 @@ const SLOW_ROUNDS: u32 = 2;
 /// so many times the empty path, and shorter ones count as so long.
 pub(super) const LONG: u32 = 2;
 
+/// A window of so many packets has samples enough, though not each packet is acknowledged at once.
+pub(super) const MANY: f64 = 256.0;
+
 /// State of slow start.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SlowStart {
