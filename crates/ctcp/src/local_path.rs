@@ -104,6 +104,12 @@ fn bind_device(socket: &Socket, name: &str) -> io::Result<()> {
     socket.bind_device(Some(name.as_bytes()))
 }
 
+#[cfg(not(target_os = "linux"))]
+fn bind_device(_: &Socket, name: &str) -> io::Result<()> {
+    let message = format!("paths by interface ({name}) need Linux: name the interface's address instead");
+    Err(io::Error::new(io::ErrorKind::Unsupported, message))
+}
+
 /// Whether an interface has an address itself.
 #[cfg(target_os = "linux")]
 fn has_address(name: &str, address: IpAddr) -> io::Result<bool> {
@@ -118,12 +124,6 @@ fn has_address(name: &str, address: IpAddr) -> io::Result<bool> {
 #[cfg(not(target_os = "linux"))]
 fn has_address(_: &str, _: IpAddr) -> io::Result<bool> {
     Ok(true)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn bind_device(_: &Socket, name: &str) -> io::Result<()> {
-    let message = format!("paths by interface ({name}) need Linux: name the interface's address instead");
-    Err(io::Error::new(io::ErrorKind::Unsupported, message))
 }
 
 #[cfg(test)]

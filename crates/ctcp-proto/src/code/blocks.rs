@@ -71,7 +71,8 @@ impl<R> Blocks<R> {
         self.blocks.back().is_some_and(|block| !block.is_full()) || self.blocks.len() < self.most
     }
 
-    /// Adds a symbol that is sent `now`, as its [`Sent`] says. Times never decrease. If it opens a new block, that block has room for `capacity` symbols.
+    /// Adds a symbol that is sent `now`, as its [`Sent`] says. Times never decrease. If it opens a new block, that block has room for
+    /// `capacity` symbols.
     pub fn add_symbol(&mut self, now: Instant, index: SymbolIndex, capacity: u16, repairs: R) {
         if self.blocks.back().is_none_or(Block::is_full) {
             self.blocks.push_back(Block {

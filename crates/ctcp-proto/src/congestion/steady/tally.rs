@@ -48,8 +48,8 @@ impl Tally {
         span > base / MOVE_MIN && self.samples.are_moving(least)
     }
 
-    /// Whether an overflowing queue lost packets: more by a standard deviation than the fraction `own`, which the path loses by itself, and
-    /// more by [`OVERFLOW`] were lost during a trend of the samples.
+    /// Whether an overflowing queue lost packets. During a trend of the samples, more were lost than the fraction `own`, which the path loses
+    /// by itself: by [`OVERFLOW`] and a standard deviation.
     pub(super) fn is_overflow(&self, base: Duration, own: f64) -> bool {
         let all = f64::from(self.acked + self.lost);
         let own = own.min(OWN_MAX);
