@@ -105,6 +105,34 @@ interface_leaves_and_returns() {
     [ $(($(received path1) - before)) -ge 4000000 ] || { echo 'the interface is not used again'; return 1; }
 }
 
+# An interface is removed and created again with the same address. The client notices nothing of it but that its socket is silent.
+interface_is_replaced() {
+    local before
+    direct_interface
+    restart_client --path path1 --path direct
+    begin_download || return 1
+    before=$(received direct)
+    sleep 0.3
+    kill -STOP "$client_pid"
+    ip -n "$client_ns" link del direct
+    direct_interface
+    kill -CONT "$client_pid"
+    end_download || return 1
+    echo "the new interface: $(received direct) bytes, the old one: at least $before"
+    [ "$before" -ge 100000 ] && [ "$(received direct)" -ge 1000000 ]
+}
+
+# A cable of 10 Mbit/s to the server, beside the two links.
+direct_interface() {
+    ip link add direct netns "$client_ns" type veth peer name direct netns "$server_ns"
+    ip -n "$server_ns" address add 10.71.3.1/24 dev direct
+    ip -n "$server_ns" link set direct up
+    ip -n "$client_ns" address add 10.71.3.2/24 dev direct
+    ip -n "$client_ns" link set direct up
+    ip -n "$client_ns" route replace "$SERVER_ADDRESS" via 10.71.3.1 dev direct src 10.71.3.2 metric 2000
+    on_server tc qdisc add dev direct root tbf rate 10mbit burst 20kb latency 50ms
+}
+
 # A bad path that is added takes nothing away, a clear margin for a busy machine aside.
 third_is_harmless() {
     local before with
@@ -168,6 +196,8 @@ restart_client "${both[@]}"
 check 'two paths: both carry the download' shown both_carry 25
 check 'each path fails and returns in a download' shown each_path_fails
 check 'an interface loses its address and has one again' shown interface_leaves_and_returns
+check 'an interface is removed and created again' shown interface_is_replaced
+ip -n "$client_ns" link del direct
 restart_client --path auto
 check 'with auto both carry the download' shown both_carry 25
 restart_client "--path=$CLIENT_ADDRESS" --path=nosuch0

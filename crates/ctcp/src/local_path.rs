@@ -89,6 +89,15 @@ impl LocalPath {
         Ok(socket.into())
     }
 
+    /// The index of the interface, if there is one of that name. One that is removed and created again has another index.
+    #[must_use]
+    pub fn interface_index(&self) -> Option<u32> {
+        match self {
+            Self::Address(_) => None,
+            Self::Interface(name) => index_of(name),
+        }
+    }
+
     fn open(&self, remote: SocketAddr) -> io::Result<Socket> {
         let socket = Socket::new(Domain::for_address(remote), Type::DGRAM, Some(Protocol::UDP))?;
         if let Self::Interface(name) = self {
@@ -108,6 +117,16 @@ fn bind_device(socket: &Socket, name: &str) -> io::Result<()> {
 fn bind_device(_: &Socket, name: &str) -> io::Result<()> {
     let message = format!("paths by interface ({name}) need Linux: name the interface's address instead");
     Err(io::Error::new(io::ErrorKind::Unsupported, message))
+}
+
+#[cfg(target_os = "linux")]
+fn index_of(name: &str) -> Option<u32> {
+    nix::net::if_::if_nametoindex(name).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn index_of(_: &str) -> Option<u32> {
+    None
 }
 
 /// Whether an interface has an address itself.
@@ -148,6 +167,7 @@ mod tests {
         assert_eq!(local(LocalPath::Address(loopback)).unwrap(), loopback);
         if cfg!(target_os = "linux") {
             assert_eq!(local(LocalPath::Interface("lo".to_owned())).unwrap(), loopback);
+            assert!(LocalPath::Interface("lo".to_owned()).interface_index().is_some());
         }
         assert!(local(LocalPath::Address("::1".parse().unwrap())).is_err());
         assert!(local(LocalPath::Address("192.0.2.1".parse().unwrap())).is_err());

@@ -20,9 +20,13 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Changes follow each other: an address, then its routes.
 const SETTLED: Duration = Duration::from_millis(20);
 
-/// The first and the longest pause before a path on which nothing answered is tried again. Each try uses one of 255 ids.
+/// The first and the longest pause before a way over relays is tried again.
 pub(super) const RETRY_MIN: Duration = Duration::from_secs(5);
 pub(super) const RETRY_MAX: Duration = Duration::from_secs(300);
+
+/// A path on which nothing answers is tried again after this share of the time since the first try, and not before [`RETRY_MIN`]. Each try
+/// uses one of 255 ids: 90 of them last for ten days.
+const RETRY_SHARE: u32 = 8;
 
 /// Where the paths of a client begin.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +70,8 @@ pub(super) struct PathKeeper<'a> {
     tries: BTreeMap<IpAddr, Try>,
     /// The addresses of the sockets that were added for paths.
     sockets: BTreeSet<IpAddr>,
+    /// The index of the interface to which the socket of a local address is bound.
+    interfaces: BTreeMap<IpAddr, u32>,
     /// The choices without an address, about which the user was warned.
     missing: BTreeSet<String>,
     ids_are_used_up: bool,
@@ -78,8 +84,8 @@ pub(super) struct PathKeeper<'a> {
 /// A path that does not work yet.
 #[derive(Clone, Copy, Debug)]
 struct Try {
+    since: Instant,
     next: Instant,
-    pause: Duration,
     /// How many tries there were.
     count: usize,
 }
@@ -165,6 +171,7 @@ impl<'a> PathKeeper<'a> {
             connection,
             tries: BTreeMap::new(),
             sockets: BTreeSet::new(),
+            interfaces: BTreeMap::new(),
             missing: BTreeSet::new(),
             ids_are_used_up: false,
             first: None,
@@ -210,14 +217,18 @@ impl<'a> PathKeeper<'a> {
             self.missing.remove(&place.to_string());
             let is_here = |path: &&PathStats| ways.iter().any(|(local, _)| path.local == Some(*local));
             match open.iter().find(is_here) {
-                Some(path) if path.is_validated => {
-                    self.tries.remove(&ways[0].0);
-                    self.first = self.first.or(Some(position));
+                Some(path) => {
+                    if path.is_validated {
+                        self.tries.remove(&ways[0].0);
+                        self.first = self.first.or(Some(position));
+                    }
+                    self.renew_socket(&place, path);
                 }
-                Some(_) => {}
                 None => self.open(&place, &ways, position),
             }
         }
+        // An address that returns may lead through another network.
+        self.tries.retain(|local, _| present.contains(local));
         for path in &open {
             self.close_if_gone(path, &present);
         }
@@ -241,30 +252,52 @@ impl<'a> PathKeeper<'a> {
         if earlier.is_some_and(|earlier| now < earlier.next) {
             return;
         }
-        let pause = earlier.map_or(RETRY_MIN, |earlier| (2 * earlier.pause).min(RETRY_MAX));
+        let first = Try { since: now, next: now, count: 0 };
+        let tried = earlier.unwrap_or(first);
+        let pause = RETRY_MIN.max((now - tried.since) / RETRY_SHARE);
         let count = earlier.map_or(0, |earlier| earlier.count + 1);
         let (local, remote) = ways[(position + count) % ways.len()];
         // What was not sent is no try.
-        let soon = Try {
-            next: now + RETRY_MIN,
-            ..earlier.unwrap_or(Try { next: now, pause: RETRY_MIN / 2, count: 0 })
-        };
-        self.tries.insert(ways[0].0, soon);
+        self.tries.insert(ways[0].0, Try { next: now + RETRY_MIN, ..tried });
         let socket = place.bind(remote).and_then(|socket| self.endpoint.add_socket(socket));
         if let Err(error) = socket {
             debug!(%place, %error, "no socket for a path");
             return;
         }
         self.sockets.insert(local);
+        self.interfaces.extend(place.interface_index().map(|index| (local, index)));
         match self.connection.add_path(local, remote, preference(position, self.first.unwrap_or(0))) {
             Ok(id) => {
-                self.tries.insert(ways[0].0, Try { next: now + pause, pause, count });
+                self.tries.insert(ways[0].0, Try { next: now + pause, count, ..tried });
                 info!(%place, %local, %remote, path = id.0, "new path");
             }
             Err(error @ PathError::IdsUsedUp) if !core::mem::replace(&mut self.ids_are_used_up, true) => {
                 warn!(%place, %error, "no new path until the client connects again");
             }
             Err(error) => debug!(%place, %error, "no new path"),
+        }
+    }
+
+    /// Replaces the socket of a path if its interface was removed and another one has its name and address: the old socket sends nothing.
+    fn renew_socket(&mut self, place: &LocalPath, path: &PathStats) {
+        let (Some(local), Some(index)) = (path.local, place.interface_index()) else { return };
+        if *self.interfaces.entry(local).or_insert(index) == index {
+            return;
+        }
+        let renewed = place.bind(path.remote).and_then(|socket| {
+            if self.sockets.contains(&local) {
+                self.endpoint.add_socket(socket).map(drop)
+            } else {
+                self.endpoint.rebind_to(socket)
+            }
+        });
+        match renewed {
+            Ok(()) => {
+                self.interfaces.insert(local, index);
+                self.connection.on_network_change();
+                info!(%place, %local, path = path.id.0, "new socket: the interface was replaced");
+            }
+            Err(error) => debug!(%place, %error, "no new socket for a path"),
         }
     }
 

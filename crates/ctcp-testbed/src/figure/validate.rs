@@ -49,7 +49,8 @@ fn measure(testbed: &mut Testbed<'_>) -> Result<Outcome, TestbedError> {
     datagrams(testbed, &mut outcome)?;
     kernel_tcp(testbed, &mut outcome, seeds)?;
     lateness(testbed, &mut outcome, "kernel TCP", &KernelTcp::CUBIC)?;
-    lateness(testbed, &mut outcome, "our proxies", &Ctcp::DEFAULT)?;
+    // The second path is the probe's.
+    lateness(testbed, &mut outcome, "our proxies", &Ctcp::FIRST_PATH)?;
     outcome.notes = vec![
         "a whole way's error is seen by datagrams on a path without other traffic, through the same emulator: it has the sockets' and the threads' own delays in it",
         "TCP Reno is expected at sqrt(1.5/p) packets of 1448 bytes a round trip (Mathis et al., 1997)",
