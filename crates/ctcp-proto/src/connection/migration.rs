@@ -132,7 +132,6 @@ impl Established {
             return Ok(None);
         }
         let challenge = self.rng.next_u64();
-        let interval = self.paths.main().probe_interval();
         let mut frames = vec![Frame::PathChallenge(challenge.to_be_bytes())];
         if self.role == Role::Client && !self.paths[id].is_validated() {
             frames.push(Frame::PathPreference(self.paths[id].preference));
@@ -143,7 +142,7 @@ impl Established {
         let candidate = path.migration.candidate.as_mut().map(|candidate| &mut candidate.validation);
         if let Some(validation) = path.opening.as_mut().or(candidate) {
             validation.on_sent(transmit.size as u64);
-            validation.on_challenge_sent(now, challenge, interval);
+            validation.on_challenge_sent(now, challenge);
         }
         Ok(Some(transmit))
     }
@@ -165,13 +164,14 @@ impl Established {
 
     /// Handles the deadline of a path's validation. Returns whether the path must be closed because nothing answers.
     pub(super) fn on_validation_timeout(&mut self, now: Instant, id: PathId) -> bool {
+        let interval = self.paths.main().probe_interval();
         let path = &mut self.paths[id];
         let candidate = &mut path.migration.candidate;
-        if candidate.as_mut().is_some_and(|candidate| candidate.validation.on_timeout(now)) {
+        if candidate.as_mut().is_some_and(|candidate| candidate.validation.on_timeout(now, interval)) {
             *candidate = None;
         }
         let is_too_old = now >= path.began + OPENING_MAX;
-        path.opening.as_mut().is_some_and(|validation| validation.on_timeout(now) || is_too_old)
+        path.opening.as_mut().is_some_and(|validation| validation.on_timeout(now, interval) || is_too_old)
     }
 
     fn send_to(

@@ -34,11 +34,11 @@ const INTERVAL_MAX: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum State {
     Unvalidated,
-    /// `deadline` is `None` once it has passed: the next challenge waits for permission by the amplification limit.
+    /// `is_overdue` once the deadline has passed: the next challenge waits for permission by the amplification limit.
     Challenged {
         /// The challenges and when they were sent.
         data: Vec<(u64, Instant)>,
-        deadline: Option<Instant>,
+        is_overdue: bool,
     },
     Validated,
     Failed,
@@ -102,23 +102,21 @@ impl PathValidation {
 
     /// Whether a PATH_CHALLENGE should be sent as soon as [`Self::can_send`] allows.
     pub(crate) fn wants_challenge(&self) -> bool {
-        matches!(self.state, State::Unvalidated | State::Challenged { deadline: None, .. })
+        matches!(self.state, State::Unvalidated | State::Challenged { is_overdue: true, .. })
     }
 
-    /// A PATH_CHALLENGE with the unpredictable, fresh `challenge` was sent. `interval` is the path's probe timeout.
-    pub(crate) fn on_challenge_sent(&mut self, now: Instant, challenge: u64, interval: Duration) {
-        let mut data = match core::mem::replace(&mut self.state, State::Unvalidated) {
-            State::Challenged { data, .. } => data,
-            State::Unvalidated => Vec::new(),
-            decided @ (State::Validated | State::Failed) => {
-                self.state = decided;
-                return;
+    /// A PATH_CHALLENGE with the unpredictable, fresh `challenge` was sent.
+    pub(crate) fn on_challenge_sent(&mut self, now: Instant, challenge: u64) {
+        match &mut self.state {
+            State::Unvalidated => {
+                self.state = State::Challenged { data: vec![(challenge, now)], is_overdue: false };
             }
-        };
-        let doubled = interval.saturating_mul(1 << (data.len() + 1).saturating_sub(CHALLENGES_FAST).min(16));
-        let deadline = now + doubled.min(INTERVAL_MAX.max(interval));
-        data.push((challenge, now));
-        self.state = State::Challenged { data, deadline: Some(deadline) };
+            State::Challenged { data, is_overdue } => {
+                data.push((challenge, now));
+                *is_overdue = false;
+            }
+            State::Validated | State::Failed => {}
+        }
     }
 
     /// A PATH_RESPONSE arrived. Returns when its challenge was sent if it validates the address. It may answer any challenge sent so far,
@@ -130,26 +128,27 @@ impl PathValidation {
         Some(sent)
     }
 
-    /// When to call [`Self::on_timeout`].
-    pub(crate) fn next_timeout(&self) -> Option<Instant> {
-        match self.state {
-            State::Challenged { deadline, .. } => deadline,
-            _ => None,
-        }
+    /// When to call [`Self::on_timeout`]. `interval` is the probe timeout of a path that works. It may shrink while an answer is due, as a
+    /// server's does with its first sample of the round trip.
+    pub(crate) fn next_timeout(&self, interval: Duration) -> Option<Instant> {
+        let State::Challenged { data, is_overdue: false } = &self.state else { return None };
+        let (_, sent) = data.last()?;
+        let doubled = interval.saturating_mul(1 << data.len().saturating_sub(CHALLENGES_FAST).min(16));
+        Some(*sent + doubled.min(INTERVAL_MAX.max(interval)))
     }
 
     /// Handles the deadline if it has passed. Returns `true` if the address must be abandoned. Otherwise [`Self::wants_challenge`] tells
     /// whether to send another challenge.
-    pub(crate) fn on_timeout(&mut self, now: Instant) -> bool {
-        let State::Challenged { data, deadline } = &mut self.state else { return false };
-        if deadline.is_none_or(|deadline| deadline > now) {
+    pub(crate) fn on_timeout(&mut self, now: Instant, interval: Duration) -> bool {
+        if self.next_timeout(interval).is_none_or(|deadline| deadline > now) {
             return false;
         }
+        let State::Challenged { data, is_overdue } = &mut self.state else { return false };
         if data.len() >= CHALLENGES_MAX as usize {
             self.state = State::Failed;
             return true;
         }
-        *deadline = None;
+        *is_overdue = true;
         false
     }
 }

@@ -192,4 +192,17 @@ mod tests {
             assert_eq!(first.carried[1], 0.0);
         }
     }
+
+    // Requirement: U7
+    #[test]
+    fn the_second_interface_is_used_soon_though_its_first_packets_are_lost() {
+        for seed in 0..4 {
+            let transfer = |used| {
+                let profile = DEFAULT.to_owned();
+                measure(&Cell { profile, pairing: Pairing::Equal, used, added: 0.15, seed }).megabits
+            };
+            let [first, second, both] = Used::ALL.map(transfer);
+            assert!(both > 0.93 * (first + second), "{seed}: {first} + {second}, together {both}");
+        }
+    }
 }
