@@ -102,6 +102,9 @@ impl TargetAddress {
         let (host, port) = split_port(text)?;
         let port = match port {
             Some(digits) => parse_port(digits)?,
+            None if default_port.is_none() && host.parse::<Ipv6Addr>().is_ok() => {
+                return Err(AddressError::Brackets);
+            }
             None => default_port.ok_or(AddressError::MissingPort)?,
         };
         Self::new(host, port)
@@ -208,7 +211,7 @@ mod tests {
             ("example.com:0", AddressError::Port("0".into())),
             ("example.com:65536", AddressError::Port("65536".into())),
             ("example.com:+80", AddressError::Port("+80".into())),
-            ("::1", AddressError::MissingPort),
+            ("::1", AddressError::Brackets),
             ("::1:zz", AddressError::Brackets),
             ("[::1", AddressError::Brackets),
             ("[::1]80", AddressError::Brackets),

@@ -1,5 +1,6 @@
 //! Messages on their way out: those that wait for a packet, and when the symbols of the others expire.
 
+use core::time::Duration;
 use std::collections::VecDeque;
 
 use ctcp_base::Instant;
@@ -11,6 +12,9 @@ use crate::wire::{Fragment, FragmentBuilder, MESSAGE_SIZE_MAX};
 
 /// Bytes of a symbol in addition to a part of a message, at most: the content's length, the fragment's first byte and four varints.
 const PART_OVERHEAD: usize = 2 + 1 + 8 + 3 * 4;
+
+/// A full queue is searched for expired messages at most this often. Those at its front are dropped at once.
+const SEARCH_PAUSE: Duration = Duration::from_millis(10);
 
 /// Statistics of sent messages.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,8 +33,10 @@ pub(crate) struct Outgoing {
     queue: VecDeque<Waiting>,
     /// Bytes in the queue, with [`MESSAGE_COST`] for each message.
     queued: usize,
-    /// No message in the queue expires earlier.
-    earliest: Option<Instant>,
+    /// The latest time that the queue was told.
+    now: Option<Instant>,
+    /// When the whole queue was last searched for expired messages.
+    searched: Option<Instant>,
     /// The symbols that may still be repaired.
     symbols: VecDeque<InFlight>,
     counts: OutgoingCounts,
@@ -87,23 +93,22 @@ impl Outgoing {
             return Err(MessageError::TooLong);
         }
         let cost = data.len() + MESSAGE_COST;
+        self.now = Some(now);
         if self.queued + cost > QUEUE_MAX {
-            self.drop_expired(now);
+            self.make_room(now);
         }
         if self.queued + cost > QUEUE_MAX {
             return Err(MessageError::QueueFull);
         }
         self.queued += cost;
-        self.earliest = Some(self.earliest.map_or(deadline, |earliest| earliest.min(deadline)));
         self.queue.push_back(Waiting { data: data.to_vec(), deadline, sent: 0, number: None });
         Ok(())
     }
 
     /// Drops what has expired. Returns the first symbol that may still be of use, if any symbol below it was given up.
     pub(crate) fn expire(&mut self, now: Instant) -> Option<SymbolIndex> {
-        if self.earliest.is_some_and(|earliest| earliest <= now) {
-            self.drop_expired(now);
-        }
+        self.now = Some(now);
+        self.drop_expired_front();
         let mut floor = None;
         while let Some(symbol) = self.symbols.front().filter(|symbol| symbol.expiry <= now) {
             self.counts.unconfirmed += symbol.ends;
@@ -120,7 +125,22 @@ impl Outgoing {
         }
     }
 
-    fn drop_expired(&mut self, now: Instant) {
+    /// Drops the messages at the front whose deadline has passed. Behind one that may wait longer, they are dropped when their turn comes.
+    fn drop_expired_front(&mut self) {
+        while let Some(waiting) = self.queue.front().filter(|waiting| Some(waiting.deadline) <= self.now) {
+            self.queued -= waiting.data.len() + MESSAGE_COST;
+            self.counts.expired += 1;
+            self.queue.pop_front();
+        }
+    }
+
+    /// Drops what has expired in a full queue, wherever it is.
+    fn make_room(&mut self, now: Instant) {
+        self.drop_expired_front();
+        if self.searched.is_some_and(|searched| now < searched + SEARCH_PAUSE) {
+            return;
+        }
+        self.searched = Some(now);
         let (queued, counts) = (&mut self.queued, &mut self.counts);
         self.queue.retain(|waiting| {
             let is_alive = waiting.deadline > now;
@@ -130,7 +150,6 @@ impl Outgoing {
             }
             is_alive
         });
-        self.earliest = self.queue.iter().map(|waiting| waiting.deadline).min();
     }
 }
 
@@ -169,9 +188,7 @@ impl SymbolSource for Outgoing {
             self.queued -= total + MESSAGE_COST;
             self.queue.pop_front();
             ends += 1;
-        }
-        if self.queue.is_empty() {
-            self.earliest = None;
+            self.drop_expired_front();
         }
         let Some(expiry) = expiry else {
             *out = symbol.finish();

@@ -102,11 +102,22 @@ fn what_expires_before_it_is_sent_is_never_sent() {
     outgoing.push(NOW, b"short", NOW + DEADLINE).expect("there is room");
     assert_eq!(outgoing.expire(NOW), None);
     assert_eq!(outgoing.expire(NOW + DEADLINE), None);
-    assert_eq!(outgoing.counts().expired, 2);
+    assert_eq!(outgoing.counts().expired, 1, "and the short one when its turn comes");
     let mut incoming = Incoming::new();
     deliver(&mut incoming, 0, &symbol(&mut outgoing, 0).expect("one message is left"), false);
     assert_eq!(incoming.pop(), Some(b"long".to_vec()));
     assert_eq!(symbol(&mut outgoing, 1), None);
+    assert_eq!((outgoing.counts().expired, outgoing.memory()), (2, 0));
+}
+
+#[test]
+fn a_full_queue_makes_room_for_what_has_not_expired() {
+    let mut outgoing = Outgoing::default();
+    let (data, long) = ([0; 1_000], NOW + 4 * DEADLINE);
+    outgoing.push(NOW, b"long", long).expect("there is room");
+    while outgoing.push(NOW, &data, NOW + DEADLINE).is_ok() {}
+    assert_eq!(outgoing.push(NOW + DEADLINE, &data, long), Ok(()), "all but the first have expired");
+    assert_eq!(outgoing.waiting(), 2);
 }
 
 #[test]

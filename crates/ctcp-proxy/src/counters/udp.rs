@@ -30,12 +30,14 @@ pub enum DropReason {
     Full,
     /// It does not fit into a message, or not into a datagram.
     TooLong,
+    /// It waited too long, for its name or its association.
+    Late,
     /// There is no such association, or it ended.
     Unknown,
 }
 
 /// The reasons with their label of `ctcp_proxy_udp_dropped_total`, in order.
-const REASONS: [(DropReason, &str); 11] = [
+const REASONS: [(DropReason, &str); 12] = [
     (DropReason::Malformed, "malformed"),
     (DropReason::Fragment, "fragment"),
     (DropReason::Sender, "sender"),
@@ -46,6 +48,7 @@ const REASONS: [(DropReason, &str); 11] = [
     (DropReason::Rate, "rate"),
     (DropReason::Full, "full"),
     (DropReason::TooLong, "too-long"),
+    (DropReason::Late, "late"),
     (DropReason::Unknown, "unknown"),
 ];
 

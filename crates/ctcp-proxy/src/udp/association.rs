@@ -26,7 +26,7 @@ use super::names::{Names, Next};
 use super::rate::ClientRate;
 use super::service::{Admitted, UdpService};
 use super::targets::Targets;
-use super::{BATCH, DATAGRAM_BYTES_MAX, Deadline, bind, is_too_long, plain};
+use super::{BATCH, DATAGRAM_BYTES_MAX, DEADLINE_MAX, Deadline, bind, is_too_long, plain};
 use crate::address::{Host, TargetAddress};
 use crate::coded::CodedConnection;
 use crate::counters::DropReason;
@@ -178,8 +178,12 @@ impl<C: CodedConnection> Association<C> {
             Ok(addresses) => {
                 let now = Instant::now();
                 let waiting = state.names.on_resolved(target.clone(), Some(addresses.clone()), now);
-                for datagram in waiting {
-                    self.send(&mut state, &target, &addresses, &datagram);
+                for (datagram, at) in waiting {
+                    if now.duration_since(at) < DEADLINE_MAX {
+                        self.send(&mut state, &target, &addresses, &datagram);
+                    } else {
+                        self.drop_one(DropReason::Late, format_args!("it waited for the name of {target}"));
+                    }
                 }
             }
             Err(error) => {
@@ -194,8 +198,9 @@ impl<C: CodedConnection> Association<C> {
     fn send(&self, state: &mut State, target: &TargetAddress, addresses: &[IpAddr], datagram: &[u8]) {
         let addresses = addresses.iter().map(|ip| plain(SocketAddr::new(*ip, target.port)));
         let addresses: Vec<SocketAddr> = addresses.collect();
-        if self.granted.single && state.peer.is_none() {
+        if self.granted.single && state.peer.is_none() && state.addresses != addresses {
             state.addresses.clone_from(&addresses);
+            state.failed.clear();
         }
         let mut last = io::Error::from(io::ErrorKind::NotFound);
         for address in addresses {

@@ -121,6 +121,7 @@ impl<K: Connector> ForwardProxy<K> {
         mut on_asked: impl FnMut(Arc<Outlet<K::Connection>>),
     ) -> Result<(Association<K::Connection>, Associate), LinkError> {
         let (udp, link) = (&self.udp, self.link());
+        let counters = link.counters();
         let Ok(slot) = udp.slots.clone().try_acquire_owned() else {
             if let Some(suppressed) = udp.full.is_due() {
                 warn!(suppressed, "the limit of UDP associations is reached");
@@ -137,7 +138,7 @@ impl<K: Connector> ForwardProxy<K> {
             full_cone: udp.options.full_cone && !single,
             single,
         };
-        let Some(entry) = udp.router.enter(asked.number, receiver) else {
+        let Some(entry) = udp.router.enter(asked.number, receiver, &counters.udp) else {
             let reply = Reply::failure(ReplyCode::GeneralFailure, "the numbers of associations are used up");
             return Err(LinkError::Refused(reply)); // after 2^32 associations
         };

@@ -13,55 +13,31 @@
 //! but the system does when no socket takes a datagram, and a connected socket takes only those of its peer. It keeps
 //! the port, so no other program can take it.
 
+mod sources;
+
 use core::time::Duration;
-use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use socket2::SockRef;
 use tokio::net::UdpSocket;
 use tokio::sync::Notify;
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 use tracing::warn;
 
 use super::associations::Outlet;
-use super::{BATCH, DATAGRAM_BYTES_MAX, PENDING_BYTES_MAX, send_answer};
+use super::{BATCH, DATAGRAM_BYTES_MAX, DEADLINE_MAX, PENDING_BYTES_MAX, send_answer};
 use crate::address::TargetAddress;
 use crate::client::ForwardProxy;
 use crate::counters::{Counters, DropReason};
 use crate::link::Connector;
 use crate::request::{ReplyCode, put_datagram_head, split_datagram};
-
-/// Addresses of programs that one forward serves. A further one replaces the one that was idle longest: a resolver uses
-/// a new port for each query.
-const SOURCES_MAX: usize = 128;
+use sources::{Entry, Shared, Source, Sources};
 
 /// How long a forward refuses: longer than the 5 s after which a resolver repeats its query.
 const REFUSAL: Duration = Duration::from_secs(6);
-
-/// The association of one program.
-enum Source<C> {
-    /// Messages that wait for it.
-    Opening {
-        messages: Vec<Vec<u8>>,
-        bytes: usize,
-    },
-    Open(Arc<Outlet<C>>),
-}
-
-type SharedSource<C> = Arc<Mutex<Source<C>>>;
-
-fn lock<C>(source: &SharedSource<C>) -> MutexGuard<'_, Source<C>> {
-    source.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-struct Entry<C> {
-    source: SharedSource<C>,
-    used: Instant,
-    task: AbortHandle,
-}
 
 /// What the tasks of a forward share.
 struct Common<K: Connector> {
@@ -75,9 +51,16 @@ struct UdpForward<K: Connector> {
     common: Arc<Common<K>>,
     /// What precedes a datagram in a message; the number is filled in later.
     head: Vec<u8>,
-    sources: BTreeMap<SocketAddr, Entry<K::Connection>>,
-    /// Each returns its address and its source when it ends.
-    tasks: JoinSet<(SocketAddr, SharedSource<K::Connection>)>,
+    sources: Sources<K::Connection>,
+    tasks: JoinSet<Ended<K::Connection>>,
+}
+
+/// A program whose association ended.
+struct Ended<C> {
+    from: SocketAddr,
+    shared: Arc<Shared<C>>,
+    /// There were too many associations.
+    is_limit: bool,
 }
 
 impl<K: Connector> ForwardProxy<K> {
@@ -87,7 +70,7 @@ impl<K: Connector> ForwardProxy<K> {
         put_datagram_head(&mut head, 0, &target);
         let counters = self.link().counters().clone();
         let common = Common { proxy: self.clone(), socket, counters, refused: Notify::new() };
-        let (sources, tasks) = (BTreeMap::new(), JoinSet::new());
+        let (sources, tasks) = (Sources::default(), JoinSet::new());
         UdpForward { common: Arc::new(common), head, sources, tasks }.serve().await;
     }
 }
@@ -103,18 +86,22 @@ impl<K: Connector> UdpForward<K> {
                 },
                 () = common.refused.notified() => self.refuse().await,
                 Some(ended) = self.tasks.join_next() => {
-                    if let Ok((from, source)) = ended {
-                        self.forget(from, &source);
+                    if let Ok(ended) = ended {
+                        self.forget(&ended);
                     }
                 }
             }
         }
     }
 
-    fn forget(&mut self, from: SocketAddr, source: &SharedSource<K::Connection>) {
-        self.common.count_waiting(source);
-        if self.sources.get(&from).is_some_and(|entry| Arc::ptr_eq(&entry.source, source)) {
-            self.sources.remove(&from);
+    fn forget(&mut self, ended: &Ended<K::Connection>) {
+        self.common.count_waiting(&ended.shared);
+        let entries = &mut self.sources.entries;
+        if entries.get(&ended.from).is_some_and(|entry| Arc::ptr_eq(&entry.shared, &ended.shared)) {
+            entries.remove(&ended.from);
+        }
+        if ended.is_limit {
+            self.sources.on_limit(Instant::now());
         }
     }
 
@@ -133,20 +120,19 @@ impl<K: Connector> UdpForward<K> {
     }
 
     fn on_datagram(&mut self, from: SocketAddr, message: &mut [u8], bytes: usize) {
-        if !self.sources.contains_key(&from) {
-            self.make_room();
-            let entry = self.open(from);
-            self.sources.insert(from, entry);
+        let now = Instant::now();
+        if !self.sources.entries.contains_key(&from) && !self.open(from, now) {
+            return;
         }
-        let Some(entry) = self.sources.get_mut(&from) else { return };
-        entry.used = Instant::now();
-        match &mut *lock(&entry.source) {
+        let Some(entry) = self.sources.entries.get_mut(&from) else { return };
+        entry.used = now;
+        match &mut *entry.shared.lock() {
             Source::Open(outlet) => outlet.send(message, bytes),
             Source::Opening { messages, bytes: waiting }
                 if messages.is_empty() || *waiting + message.len() <= PENDING_BYTES_MAX =>
             {
                 *waiting += message.len();
-                messages.push(message.to_vec());
+                messages.push((message.to_vec(), now));
             }
             Source::Opening { .. } => {
                 self.common.counters.udp.on_dropped(DropReason::Full, "too much waits for an association");
@@ -154,34 +140,32 @@ impl<K: Connector> UdpForward<K> {
         }
     }
 
-    /// Ends the association that was idle longest if there are too many.
-    fn make_room(&mut self) {
-        if self.sources.len() < SOURCES_MAX {
-            return;
-        }
-        let oldest = self.sources.iter().min_by_key(|(_, entry)| entry.used).map(|(from, _)| *from);
-        if let Some(entry) = oldest.and_then(|oldest| self.sources.remove(&oldest)) {
+    /// Opens an association for a program. Returns false if there are too many that cannot give way.
+    fn open(&mut self, from: SocketAddr, now: Instant) -> bool {
+        let Some(removed) = self.sources.make_room(now) else {
+            let why = "too many programs wait for their first answer";
+            self.common.counters.udp.on_dropped(DropReason::Full, why);
+            return false;
+        };
+        for entry in removed {
             entry.task.abort();
-            self.common.count_waiting(&entry.source);
+            self.common.count_waiting(&entry.shared);
         }
-    }
-
-    fn open(&mut self, from: SocketAddr) -> Entry<K::Connection> {
-        let source = Arc::new(Mutex::new(Source::Opening { messages: Vec::new(), bytes: 0 }));
-        let (common, shared, head_bytes) = (self.common.clone(), source.clone(), self.head.len());
+        let shared = Arc::new(Shared::new());
+        let (common, own, head_bytes) = (self.common.clone(), shared.clone(), self.head.len());
         let task = self.tasks.spawn(async move {
-            common.serve_source(from, &shared, head_bytes).await;
-            (from, shared)
+            let is_limit = common.serve_source(from, &own, head_bytes).await;
+            Ended { from, shared: own, is_limit }
         });
-        Entry { source, used: Instant::now(), task }
+        self.sources.entries.insert(from, Entry { shared, used: now, task });
+        true
     }
 
     /// Lets the system refuse datagrams for a while.
     async fn refuse(&mut self) {
         self.tasks.shutdown().await;
-        core::mem::take(&mut self.sources)
-            .values()
-            .for_each(|entry| self.common.count_waiting(&entry.source));
+        let sources = core::mem::take(&mut self.sources);
+        sources.entries.values().for_each(|entry| self.common.count_waiting(&entry.shared));
         let socket = &self.common.socket;
         if !is_refusing(socket) {
             return;
@@ -197,6 +181,7 @@ impl<K: Connector> UdpForward<K> {
         let mut rest = Vec::with_capacity(DATAGRAM_BYTES_MAX);
         while socket.try_recv_buf_from(&mut rest).is_ok() {
             rest.clear();
+            self.common.counters.udp.on_dropped(DropReason::Unreachable, "the target was refused");
         }
         if let Err(error) = accept_again(socket) {
             warn!(%error, "a forward of UDP cannot accept datagrams again");
@@ -205,32 +190,43 @@ impl<K: Connector> UdpForward<K> {
 }
 
 impl<K: Connector> Common<K> {
-    /// Serves one program until its association ends.
+    /// Serves one program until its association ends. Returns whether it got none because there are too many.
     async fn serve_source(
         self: &Arc<Self>,
         from: SocketAddr,
-        source: &SharedSource<K::Connection>,
+        shared: &Arc<Shared<K::Connection>>,
         head_bytes: usize,
-    ) {
-        let common = self.clone();
-        let receiver = Arc::new(move |message: Vec<u8>| common.answer(from, &message));
+    ) -> bool {
+        let (common, answered) = (self.clone(), shared.clone());
+        let receiver = Arc::new(move |message: Vec<u8>| {
+            answered.on_answer();
+            common.answer(from, &message);
+        });
         // What waits leaves right behind the request: a resolver that uses a port per query would pay a round trip for
         // each.
         let on_asked = |outlet: Arc<Outlet<K::Connection>>| {
-            let opening = core::mem::replace(&mut *lock(source), Source::Open(outlet.clone()));
+            let opening = core::mem::replace(&mut *shared.lock(), Source::Open(outlet.clone()));
             if let Source::Opening { messages, .. } = opening {
-                for mut message in messages {
-                    let bytes = message.len() - head_bytes;
-                    outlet.send(&mut message, bytes);
+                for (mut message, at) in messages {
+                    if at.elapsed() < DEADLINE_MAX {
+                        let bytes = message.len() - head_bytes;
+                        outlet.send(&mut message, bytes);
+                    } else {
+                        self.counters.udp.on_dropped(DropReason::Late, "it waited for an association");
+                    }
                 }
             }
         };
         let mut association = match self.proxy.associate(true, receiver, on_asked).await {
             Ok(association) => association,
-            Err(error) => return self.on_refused(error.code()),
+            Err(error) => {
+                self.on_refused(error.code());
+                return error.code() == ReplyCode::TooManyStreams;
+            }
         };
         let _present = self.counters.udp.associations.enter();
         self.proxy.watch(&mut association, |notice| self.on_refused(notice.code)).await;
+        false
     }
 
     /// Refuses all programs if the reason is the target or the server, and not one program's datagram or a limit.
@@ -241,8 +237,8 @@ impl<K: Connector> Common<K> {
     }
 
     /// Counts what still waits for an association that there will not be.
-    fn count_waiting(&self, source: &SharedSource<K::Connection>) {
-        if let Source::Opening { messages, .. } = &mut *lock(source) {
+    fn count_waiting(&self, shared: &Shared<K::Connection>) {
+        if let Source::Opening { messages, .. } = &mut *shared.lock() {
             for _ in messages.drain(..) {
                 self.counters.udp.on_dropped(DropReason::Unknown, "there is no association");
             }

@@ -17,8 +17,8 @@ const FAILED: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 enum Name {
-    /// Datagrams that wait.
-    Resolving(Vec<Vec<u8>>),
+    /// Datagrams that wait, and since when.
+    Resolving(Vec<(Vec<u8>, Instant)>),
     /// The addresses that passed the policy.
     Known(Vec<IpAddr>),
     Failed,
@@ -60,7 +60,7 @@ impl Names {
                 return Next::Full;
             }
             self.pending += datagram.len();
-            self.names.insert(target.clone(), (Name::Resolving(vec![datagram.to_vec()]), now));
+            self.names.insert(target.clone(), (Name::Resolving(vec![(datagram.to_vec(), now)]), now));
             return Next::Resolve;
         }
         match self.names.get_mut(target) {
@@ -70,7 +70,7 @@ impl Names {
             }
             Some((Name::Resolving(waiting), _)) if has_room && waiting.len() < NAMES_MAX => {
                 self.pending += datagram.len();
-                waiting.push(datagram.to_vec());
+                waiting.push((datagram.to_vec(), now));
                 Next::Wait
             }
             Some((Name::Resolving(_), _)) => Next::Full,
@@ -78,18 +78,18 @@ impl Names {
         }
     }
 
-    /// Stores the addresses of a name, or that there are none, and returns the datagrams that waited.
+    /// Stores the addresses of a name, or that there are none, and returns the datagrams that waited, and since when.
     pub(super) fn on_resolved(
         &mut self,
         target: TargetAddress,
         addresses: Option<Vec<IpAddr>>,
         now: Instant,
-    ) -> Vec<Vec<u8>> {
+    ) -> Vec<(Vec<u8>, Instant)> {
         let waiting = match self.names.remove(&target) {
             Some((Name::Resolving(waiting), _)) => waiting,
             _ => Vec::new(),
         };
-        self.pending -= waiting.iter().map(Vec::len).sum::<usize>();
+        self.pending -= waiting.iter().map(|(datagram, _)| datagram.len()).sum::<usize>();
         self.names.insert(target, (addresses.map_or(Name::Failed, Name::Known), now));
         waiting
     }
@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(names.next(&a, b"2", now), Next::Wait);
         let addresses = vec![IpAddr::from([192, 0, 2, 1])];
         let waiting = names.on_resolved(a.clone(), Some(addresses.clone()), now);
-        assert_eq!((waiting, names.pending), (vec![b"1".to_vec(), b"2".to_vec()], 0));
+        assert_eq!((waiting, names.pending), (vec![(b"1".to_vec(), now), (b"2".to_vec(), now)], 0));
         assert_eq!(names.next(&a, b"3", now), Next::Send(&addresses));
         assert_eq!(names.next(&target("a.example:54"), b"1", now), Next::Resolve);
     }

@@ -5,13 +5,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::time::Instant;
 
-use super::{DEADLINE, PENDING_BYTES_MAX};
+use super::{ASSOCIATIONS_PER_CLIENT_MAX, DEADLINE};
 use crate::coded::CodedConnection;
 use crate::counters::{DropReason, UdpCounters};
 use crate::request::split_number;
 
-/// Messages of one connection that wait for their association.
-const EARLY_MAX: usize = 64;
+/// Messages of one connection that wait for their association, and their bytes: one message for each association that a client may have.
+const EARLY_MAX: usize = ASSOCIATIONS_PER_CLIENT_MAX;
+const EARLY_BYTES_MAX: usize = 256 * 1024;
 
 /// Takes a message, whose number has been read.
 pub(super) type Receiver = dyn Fn(Vec<u8>) + Send + Sync;
@@ -28,21 +29,23 @@ struct Table {
     receivers: BTreeMap<u32, Arc<Receiver>>,
     /// Messages that overtook the request of their association, and when they arrived.
     early: VecDeque<(u32, Vec<u8>, Instant)>,
+    early_bytes: usize,
 }
 
 impl Table {
     /// Drops the early messages that have waited too long, and returns their number.
     fn expire(&mut self, now: Instant) -> usize {
         let count = self.early.iter().take_while(|(_, _, at)| now.duration_since(*at) >= DEADLINE).count();
-        self.early.drain(..count);
+        self.early_bytes -= self.early.drain(..count).map(|(_, message, _)| message.len()).sum::<usize>();
         count
     }
 
     /// Keeps a message for an association to come. Returns false if there is no room.
     fn keep(&mut self, number: u32, message: Vec<u8>, now: Instant) -> bool {
-        let waiting: usize = self.early.iter().map(|(_, message, _)| message.len()).sum();
-        let has_room = self.early.len() < EARLY_MAX && waiting + message.len() <= PENDING_BYTES_MAX;
+        let bytes = self.early_bytes + message.len();
+        let has_room = self.early.len() < EARLY_MAX && bytes <= EARLY_BYTES_MAX;
         if has_room {
+            self.early_bytes = bytes;
             self.early.push_back((number, message, now));
         }
         has_room
@@ -69,21 +72,26 @@ impl Router {
     }
 
     /// Adds an association. Returns `None` if the number is in use.
-    pub(super) fn enter(self: &Arc<Self>, number: u32, receiver: Arc<Receiver>) -> Option<Entry> {
+    pub(super) fn enter(
+        self: &Arc<Self>,
+        number: u32,
+        receiver: Arc<Receiver>,
+        counters: &UdpCounters,
+    ) -> Option<Entry> {
         let mut table = self.lock();
         if table.receivers.contains_key(&number) {
             return None;
         }
-        let (now, mut rest) = (Instant::now(), VecDeque::new());
-        for (to, message, at) in core::mem::take(&mut table.early) {
-            if to != number {
-                rest.push_back((to, message, at));
-            } else if now.duration_since(at) < DEADLINE {
-                receiver(message); // under the lock, so that later messages come later
-            }
-        }
+        let expired = table.expire(Instant::now());
+        let (own, rest) = table.early.drain(..).partition::<VecDeque<_>, _>(|(to, _, _)| *to == number);
         table.early = rest;
+        for (_, message, _) in own {
+            table.early_bytes -= message.len();
+            receiver(message); // under the lock, so that later messages come later
+        }
         table.receivers.insert(number, receiver);
+        drop(table);
+        count_unknown(counters, expired);
         Some(Entry { router: self.clone(), number })
     }
 
@@ -109,10 +117,7 @@ impl Router {
                     let expired = table.expire(now);
                     let is_kept = self.keeps_early && table.keep(number, message, now);
                     drop(table);
-                    for _ in 0..expired + usize::from(!is_kept) {
-                        counters.on_dropped(DropReason::Unknown, "there is no such association");
-                    }
-                    return;
+                    return count_unknown(counters, expired + usize::from(!is_kept));
                 }
             }
         };
@@ -122,6 +127,10 @@ impl Router {
     fn lock(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn count_unknown(counters: &UdpCounters, count: usize) {
+    (0..count).for_each(|_| counters.on_dropped(DropReason::Unknown, "there is no such association"));
 }
 
 #[cfg(test)]
@@ -138,8 +147,8 @@ mod tests {
         let receiver: Arc<Receiver> = Arc::new(move |message| {
             count.fetch_add(message.len(), Relaxed);
         });
-        let entry = router.enter(7, receiver.clone()).unwrap();
-        assert!(router.enter(7, receiver.clone()).is_none(), "the number is in use");
+        let entry = router.enter(7, receiver.clone(), &counters).unwrap();
+        assert!(router.enter(7, receiver.clone(), &counters).is_none(), "the number is in use");
         router.deliver(b"\0\0\0\x07abc".to_vec(), &counters);
         router.deliver(b"\0\0\0\x08abc".to_vec(), &counters);
         router.deliver(b"\0\0\0".to_vec(), &counters);
@@ -148,7 +157,7 @@ mod tests {
         assert_eq!(received.load(Relaxed), 7);
         assert_eq!(counters.dropped(DropReason::Unknown), 2);
         assert_eq!(counters.dropped(DropReason::Malformed), 1);
-        assert!(router.enter(7, receiver).is_some());
+        assert!(router.enter(7, receiver, &counters).is_some());
     }
 
     #[tokio::test(start_paused = true)]
@@ -157,7 +166,8 @@ mod tests {
         let received = Arc::new(Mutex::new(Vec::new()));
         let enter = |number| {
             let received = received.clone();
-            router.enter(number, Arc::new(move |message| received.lock().unwrap().push(message))).unwrap()
+            let receiver: Arc<Receiver> = Arc::new(move |message| received.lock().unwrap().push(message));
+            router.enter(number, receiver, &counters).unwrap()
         };
         for message in [&b"\0\0\0\x07a"[..], b"\0\0\0\x08b", b"\0\0\0\x07c"] {
             router.deliver(message.to_vec(), &counters);
@@ -170,9 +180,15 @@ mod tests {
         tokio::time::advance(DEADLINE).await;
         let _eight = enter(8);
         assert_eq!(received.lock().unwrap().len(), 3, "the message to 8 is too old");
+        assert_eq!(counters.dropped(DropReason::Unknown), 1, "and it is counted");
         for _ in 0..EARLY_MAX + 5 {
             router.deliver(b"\0\0\0\x07x".to_vec(), &counters);
         }
-        assert_eq!(counters.dropped(DropReason::Unknown), 5, "there is room for some");
+        assert_eq!(counters.dropped(DropReason::Unknown), 6, "there is room for some");
+        tokio::time::advance(DEADLINE).await;
+        let large = [&[0, 0, 0, 7][..], &[0; 60_000]].concat();
+        (0..6).for_each(|_| router.deliver(large.clone(), &counters));
+        let expired = EARLY_MAX as u64;
+        assert_eq!(counters.dropped(DropReason::Unknown), 6 + expired + 2, "four large ones fit");
     }
 }

@@ -82,7 +82,8 @@ impl UdpService {
             Association::new(self.clone(), connection.clone(), granted, (lookups_sender, notices_sender));
         let association = Arc::new(association);
         let receiver = association.clone();
-        let entry = router.enter(asked.number, Arc::new(move |message| receiver.on_message(&message)));
+        let receiver = Arc::new(move |message: Vec<u8>| receiver.on_message(&message));
+        let entry = router.enter(asked.number, receiver, &self.counters.udp);
         let entry = entry.ok_or((ReplyCode::BadRequest, "an association of this number is open"))?;
         Ok(Admitted { association, lookups, notices, _entry: entry, _place: place })
     }

@@ -386,7 +386,11 @@ impl Client {
     }
 
     async fn with_options(allow: &[&str], options: UdpOptions) -> Self {
-        let connector = InMemory::new(reverse_proxy(allow, UdpLimits::default()));
+        Self::of(reverse_proxy(allow, UdpLimits::default()), options).await
+    }
+
+    async fn of(server: Arc<ReverseProxy>, options: UdpOptions) -> Self {
+        let connector = InMemory::new(server);
         let counters = Arc::new(Counters::new("client"));
         let link = ServerLink::start(connector.clone(), LinkTimes::default(), counters);
         link.connected(PATIENCE).await.unwrap();
@@ -594,7 +598,44 @@ async fn a_forward_serves_any_number_of_ports_one_after_another() {
         program.send_to(&number.to_be_bytes(), forward).await.unwrap();
         assert_eq!(receive(&program).await, number.to_be_bytes());
     }
-    assert!(client.proxy.link().counters().udp.associations.value() <= 128);
+    assert!(client.proxy.link().counters().udp.associations.value() <= 256);
+}
+
+#[tokio::test]
+async fn a_forward_serves_many_new_ports_at_once() {
+    let mut client = Client::new(&["127.0.0.0/8"]).await;
+    let forward = client.forward(echo().await).await;
+    let mut programs = Vec::new();
+    for _ in 0..200 {
+        programs.push(socket().await.0);
+    }
+    for program in &programs {
+        program.send_to(b"query", forward).await.unwrap();
+    }
+    for program in &programs {
+        assert_eq!(receive(program).await, b"query");
+    }
+    assert_eq!(client.connector.server().counters().udp.dropped(DropReason::Unknown), 0);
+}
+
+#[tokio::test]
+async fn a_forward_stays_below_the_servers_limit() {
+    let limits = UdpLimits { associations_per_client: 8, ..UdpLimits::default() };
+    let mut client = Client::of(reverse_proxy(&["127.0.0.0/8"], limits), UdpOptions::default()).await;
+    let forward = client.forward(echo().await).await;
+    let mut repeated = 0;
+    for number in 0..40u8 {
+        let (program, _) = socket().await;
+        program.send_to(&[number], forward).await.unwrap();
+        let mut answer = [0];
+        while timeout(Duration::from_millis(200), program.recv(&mut answer)).await.is_err() {
+            repeated += 1;
+            assert!(repeated < 10, "most new ports find room at once");
+            program.send_to(&[number], forward).await.unwrap();
+        }
+        assert_eq!(answer, [number]);
+    }
+    assert!(repeated > 0, "the limit was reached");
 }
 
 #[cfg(target_os = "linux")]

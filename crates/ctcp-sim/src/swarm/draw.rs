@@ -5,7 +5,7 @@ use core::time::Duration;
 use ctcp_base::{Prng, Probability, Rate};
 use ctcp_baselines::{SPARSE_PROFILE, TCP_NC, TCP_NC_EOT, TCP_NC_PB};
 use ctcp_netem::{LinkConfig, LossModel, LossPlace, PathConfig, QueueLimit};
-use ctcp_proto::{Profile, Role, Suite, TransportConfig};
+use ctcp_proto::{PathMode, Profile, Role, Suite, TransportConfig};
 
 use super::plan::{Happening, NetworkPlan, PathHappening, Plan, bytes_a_round_trip};
 use crate::application::script::{End, FlowPlan, MessagePlan, Pace, Script, StreamPlan};
@@ -53,6 +53,7 @@ impl Plan {
             client,
             server,
             heals_after,
+            dead: None,
             is_noisy: draw.one_in(4),
             closer: if draw.one_in(4) { Role::Server } else { Role::Client },
         }
@@ -87,6 +88,12 @@ impl Plan {
         // Either side may be one that knows no connection ids for paths.
         plan.client.path_ids = !seed.is_multiple_of(4);
         plan.server.path_ids = seed % 8 < 6;
+        let others = [PathMode::Backup, PathMode::Redundant, PathMode::Independent];
+        if let Some(mode) = others.get(Draw(prng.fork("mode")).below(6) as usize) {
+            plan.client.path_mode = *mode;
+        }
+        let mut dead = Draw(prng.fork("dead"));
+        plan.dead = dead.one_in(4).then(|| 1 + dead.below(count as u64) as usize);
         plan
     }
 }

@@ -40,6 +40,9 @@ const IDLE_WAKES_A_DATAGRAM: u64 = 1;
 /// Idle wake-ups allowed per second of silence, for time-outs that back off.
 const IDLE_WAKES_A_SECOND: u64 = 5;
 
+/// Longer than any run.
+const FOREVER: Duration = Duration::from_secs(1 << 20);
+
 /// Packets with coded data that may arrive for nothing over several paths, for each useful one and in all: a path that
 /// returns may deliver what was repaired meanwhile. This is twice the worst of 2,000 seeds.
 const REDUNDANT_MAX: (u64, u64) = (5, 500);
@@ -194,8 +197,14 @@ impl<'a> Driver<'a> {
 
     fn heal(&mut self) {
         let links = self.pair.links.clone();
-        for &link in &links {
+        for (number, &link) in links.iter().enumerate() {
             self.pair.simulation.heal(link);
+            if Some(number) == self.plan.dead {
+                let dead = Schedule::default().with_blackout(self.pair.simulation.now(), FOREVER);
+                for direction in [Direction::Forward, Direction::Backward] {
+                    self.pair.simulation.set_schedule(link, direction, dead.clone());
+                }
+            }
         }
         if !self.plan.further.is_empty() {
             for number in 0..links.len() {

@@ -27,6 +27,8 @@ pub struct Plan {
     pub server: TransportConfig,
     /// When the network heals.
     pub heals_after: Duration,
+    /// The path on which nothing passes from then on.
+    pub dead: Option<usize>,
     /// Whether both hosts call their endpoints more often than necessary.
     pub is_noisy: bool,
     /// The side that closes at the end.
@@ -136,7 +138,10 @@ impl fmt::Display for Plan {
             write!(formatter, "path {}: {further}", number + 1)?;
         }
         if !self.further.is_empty() {
-            write!(formatter, "at most {} paths, ", self.server.paths)?;
+            write!(formatter, "at most {} paths, {}, ", self.server.paths, self.client.path_mode)?;
+        }
+        if let Some(path) = self.dead {
+            write!(formatter, "path {path} dies in the end, ")?;
         }
         for (at, happening) in &self.happenings {
             write!(formatter, "{happening:?} at {at:.1?}, ")?;
