@@ -136,10 +136,10 @@ impl<R> Blocks<R> {
             let reported = block.missing_by(feedback);
             block.is_reported =
                 block.end() <= feedback.reported_end || feedback.reported_end >= feedback.known_end;
+            block.acked += block.forget_decoded(decoded);
             block.count_acked_if_unreported();
             block.missing = if block.is_reported { reported } else { block.missing.max(reported) };
             block.acked = 0;
-            block.forget_decoded(decoded);
         }
     }
 
@@ -239,13 +239,16 @@ impl<R> Block<R> {
         self.in_flight = self.flights.iter().map(helpful).sum::<usize>() as u32;
     }
 
-    /// The receiver has decoded the symbols below `decoded`.
-    fn forget_decoded(&mut self, decoded: SymbolIndex) {
+    /// The receiver has decoded the symbols below `decoded`. Returns the number of packets that count as in flight no longer: they have arrived,
+    /// though the acknowledgement of a slow path comes later than the report of a fast one.
+    fn forget_decoded(&mut self, decoded: SymbolIndex) -> u32 {
+        let before = self.in_flight;
         let undecoded = usize::try_from(self.end().saturating_sub(decoded)).unwrap_or(usize::MAX);
         if self.symbols_sent.len() > undecoded {
             self.symbols_sent.drain(..self.symbols_sent.len() - undecoded);
             self.count_in_flight();
         }
+        before.saturating_sub(self.in_flight)
     }
 
     /// Each acknowledged packet counts as one degree of freedom, unless reports cover the block. Some may have added nothing, so the block lacks
