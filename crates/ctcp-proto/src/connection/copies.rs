@@ -22,7 +22,8 @@ impl Established {
             return;
         }
         let bytes = self.contexts.open(context).sender.packet_size();
-        let packets = [Some(Choice::Again(symbol)), Copies::combination_behind(symbol)];
+        let length_max = self.negotiated.code.block_size;
+        let packets = [Some(Choice::Again(symbol)), Copies::combination_behind(symbol, length_max)];
         for other in self.paths.iter_mut().filter(|other| other.id != turn.id && other.is_validated()) {
             for packet in packets.into_iter().flatten() {
                 if self.copy_budget.take(now, self.config.copy_rate, bytes) {
@@ -59,7 +60,7 @@ impl Established {
         self.choose_copy(path)
     }
 
-    /// Writes a copy. One that fits no datagram of the path is left out; a path that must show what it is capable of sends a PING of that size.
+    /// Writes a copy. One that fits no datagram of the path gives way to the next one; a path that must show what it is capable of sends a PING of that size.
     pub(super) fn write_copy(
         &mut self,
         path: PathId,
@@ -76,6 +77,10 @@ impl Established {
         }
         if carried.is_some() || is_alone {
             copies.on_sent();
+        }
+        if is_alone && builder.is_empty() {
+            let next = self.choose_copy(path)?;
+            return self.write_copy(path, next, datagram_size, builder);
         }
         carried
     }

@@ -359,10 +359,15 @@ impl Established {
         datagram_size: usize,
         builder: &mut DatagramBuilder,
     ) -> Option<Carried> {
-        if self.paths[turn.id].copies.is_next(id, choice) {
-            return self.write_copy(turn.id, (id, choice), datagram_size, builder);
-        }
         let situation = self.situation(now, turn, id);
+        if self.paths[turn.id].copies.is_next(id, choice) {
+            let carried = self.write_copy(turn.id, (id, choice), datagram_size, builder);
+            // It may also be the repair that is due, which is cut if it fits no datagram.
+            let mut is_due = || self.contexts.open(id).sender.choose(&situation) == Some(choice);
+            if carried.is_some() || !builder.is_empty() || !is_due() {
+                return carried;
+            }
+        }
         let size = self.symbol_size(turn.id, id, datagram_size);
         let source: &mut dyn SymbolSource = match id {
             ContextId::Messages => &mut self.messages.outgoing,
@@ -448,8 +453,9 @@ impl Established {
         if !turn.is_first && (path.is_avoided() || mode == PathMode::Backup) {
             // Data would be lost if the path is dead. A PING shows whether it is. A copy may be lost.
             path.owed.probes = path.owed.probes.min(PROBES_AT_ONCE);
-            let may_copy = mode == PathMode::Redundant && path.has_window() && path.next_paced(now).is_none();
-            return if may_copy { self.choose_copy(turn.id) } else { None };
+            let may_copy = mode == PathMode::Redundant && path.has_window();
+            let copy = if may_copy { self.choose_copy(turn.id) } else { None };
+            return copy.filter(|_| !self.waits_for_pacer(now, turn.id));
         }
         if let Some(time) = path.probes_wait(now) {
             self.timers.wait_until(time);
@@ -476,13 +482,14 @@ impl Established {
             }
             return None;
         };
-        let path = &mut self.paths[turn.id];
-        path.set_app_limited(false);
-        if let Some(time) = path.next_paced(now) {
-            self.timers.wait_until(time);
-            return None;
-        }
-        Some(choice)
+        self.paths[turn.id].set_app_limited(false);
+        Some(choice).filter(|_| !self.waits_for_pacer(now, turn.id))
+    }
+
+    /// Whether a packet must wait for the pacer of a path. If so, the timer is set.
+    fn waits_for_pacer(&mut self, now: Instant, id: PathId) -> bool {
+        let paced = self.paths[id].next_paced(now);
+        paced.inspect(|&time| self.timers.wait_until(time)).is_some()
     }
 
     /// The first context that has something useful to send. Messages and small streams go before bulk data, but those that wait take turns,

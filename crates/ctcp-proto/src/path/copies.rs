@@ -22,9 +22,9 @@ const WAITING_MAX: usize = 64;
 /// How long unused budget is kept, in seconds: enough for a burst of messages.
 const SAVED_SECONDS: f64 = 0.25;
 
-/// A combination follows so many copies, and spans so many symbols.
+/// A combination follows so many copies, and spans so many symbols, or as many as a combination may.
 const COMBINATION_EVERY: u64 = 3;
-const COMBINATION_SPAN: u64 = 8;
+const COMBINATION_SPAN: u16 = 8;
 
 /// Keys of combinations on further paths begin here, so that they differ from those of the scheme, which begin at 0.
 const KEYS: u16 = 0xff00;
@@ -38,12 +38,13 @@ pub(crate) struct Copies {
 }
 
 impl Copies {
-    /// The combination that follows the copy of a symbol, if one does.
-    pub(crate) fn combination_behind(index: SymbolIndex) -> Option<Choice> {
-        let end = index + 1;
-        let first = end.checked_sub(COMBINATION_SPAN).filter(|_| end.is_multiple_of(COMBINATION_EVERY))?;
+    /// The combination that follows the copy of a symbol, if one does. Combinations span at most `length_max` symbols.
+    pub(crate) fn combination_behind(index: SymbolIndex, length_max: u16) -> Option<Choice> {
+        let (end, length) = (index + 1, COMBINATION_SPAN.min(length_max));
+        let first =
+            end.checked_sub(u64::from(length)).filter(|_| length > 1 && end.is_multiple_of(COMBINATION_EVERY))?;
         let key = KEYS + (end / COMBINATION_EVERY % 0x100) as u16;
-        Some(Choice::Combination { first, length: COMBINATION_SPAN as u16, key })
+        Some(Choice::Combination { first, length, key })
     }
 
     /// A symbol was sent on another path, or a combination of some is due.
@@ -162,7 +163,7 @@ mod tests {
 
     #[test]
     fn every_third_copy_is_followed_by_a_combination_of_the_last_symbols() {
-        let combinations: Vec<_> = (0..14).filter_map(Copies::combination_behind).collect();
+        let combinations: Vec<_> = (0..14).filter_map(|index| Copies::combination_behind(index, 512)).collect();
         let of = |first, key| Choice::Combination { first, length: 8, key };
         assert_eq!(combinations, [of(1, KEYS + 3), of(4, KEYS + 4)]);
     }
