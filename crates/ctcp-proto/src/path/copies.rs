@@ -41,8 +41,9 @@ impl Copies {
     /// The combination that follows the copy of a symbol, if one does. Combinations span at most `length_max` symbols.
     pub(crate) fn combination_behind(index: SymbolIndex, length_max: u16) -> Option<Choice> {
         let (end, length) = (index + 1, COMBINATION_SPAN.min(length_max));
-        let first =
-            end.checked_sub(u64::from(length)).filter(|_| length > 1 && end.is_multiple_of(COMBINATION_EVERY))?;
+        let first = end
+            .checked_sub(u64::from(length))
+            .filter(|_| length > 1 && end.is_multiple_of(COMBINATION_EVERY))?;
         let key = KEYS + (end / COMBINATION_EVERY % 0x100) as u16;
         Some(Choice::Combination { first, length, key })
     }
@@ -163,7 +164,8 @@ mod tests {
 
     #[test]
     fn every_third_copy_is_followed_by_a_combination_of_the_last_symbols() {
-        let combinations: Vec<_> = (0..14).filter_map(|index| Copies::combination_behind(index, 512)).collect();
+        let combinations: Vec<_> =
+            (0..14).filter_map(|index| Copies::combination_behind(index, 512)).collect();
         let of = |first, key| Choice::Combination { first, length: 8, key };
         assert_eq!(combinations, [of(1, KEYS + 3), of(4, KEYS + 4)]);
     }
