@@ -239,8 +239,8 @@ impl<R> Block<R> {
         self.in_flight = self.flights.iter().map(helpful).sum::<usize>() as u32;
     }
 
-    /// The receiver has decoded the symbols below `decoded`. Returns the number of packets that count as in flight no longer: they have arrived,
-    /// though the acknowledgement of a slow path comes later than the report of a fast one.
+    /// The receiver has decoded the symbols below `decoded`. Returns the number of packets that thereby stop counting as in flight. They have
+    /// arrived, though the acknowledgement of a slow path comes later than the report of a fast one.
     fn forget_decoded(&mut self, decoded: SymbolIndex) -> u32 {
         let before = self.in_flight;
         let undecoded = usize::try_from(self.end().saturating_sub(decoded)).unwrap_or(usize::MAX);

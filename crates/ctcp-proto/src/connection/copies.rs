@@ -60,7 +60,8 @@ impl Established {
         self.choose_copy(path)
     }
 
-    /// Writes a copy. One that fits no datagram of the path gives way to the next one; a path that must show what it is capable of sends a PING of that size.
+    /// Writes a copy. One that fits no datagram of the path gives way to the next one. A path that must show what it is capable of sends a
+    /// PING of that size instead.
     pub(super) fn write_copy(
         &mut self,
         path: PathId,

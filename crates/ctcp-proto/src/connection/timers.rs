@@ -231,7 +231,7 @@ impl Established {
             (path.retransmission_deadline(), TimerKind::Retransmission),
             (path.expiry_deadline(), TimerKind::Expiry),
             (path.mtu_deadline(), TimerKind::PathMtu),
-            (path.validation_deadline(self.paths.main().probe_interval()), TimerKind::PathValidation),
+            (path.validation_deadline(self.paths.main()), TimerKind::PathValidation),
             (self.check_deadline(path), TimerKind::Silence),
         ]
     }

@@ -569,13 +569,13 @@ impl Path {
         self.has_window().then(|| self.next_paced(due).map_or(due, |paced| paced.max(due)))
     }
 
-    /// When to send another challenge, or to give up the address. See [`PathValidation::next_timeout`].
-    pub(crate) fn validation_deadline(&self, interval: Duration) -> Option<Instant> {
+    /// When to send another challenge, or to give up the address. The path `main` works.
+    pub(crate) fn validation_deadline(&self, main: &Self) -> Option<Instant> {
         let Some(opening) = &self.opening else {
-            return self.migration.candidate.as_ref()?.validation.next_timeout(interval);
+            return self.migration.candidate.as_ref()?.validation.next_timeout(main.probe_interval());
         };
         let too_old = self.began + OPENING_MAX;
-        Some(opening.next_timeout(interval).map_or(too_old, |deadline| deadline.min(too_old)))
+        Some(opening.next_timeout(main.probe_interval()).map_or(too_old, |deadline| deadline.min(too_old)))
     }
 
     /// The validation of an address of the peer, if it is not finished.

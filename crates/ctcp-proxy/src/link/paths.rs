@@ -20,12 +20,10 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Changes follow each other: an address, then its routes.
 const SETTLED: Duration = Duration::from_millis(20);
 
-/// The first and the longest pause before a way over relays is tried again.
+/// The shortest pause before a path on which nothing answers is tried again.
 pub(super) const RETRY_MIN: Duration = Duration::from_secs(5);
-pub(super) const RETRY_MAX: Duration = Duration::from_secs(300);
 
-/// A path on which nothing answers is tried again after this share of the time since the first try, and not before [`RETRY_MIN`]. Each try
-/// uses one of 255 ids: 90 of them last for ten days.
+/// A longer pause is this share of the time since the first try. Each try uses one of 255 ids: 90 of them last for ten days.
 const RETRY_SHARE: u32 = 8;
 
 /// Where the paths of a client begin.
@@ -252,8 +250,7 @@ impl<'a> PathKeeper<'a> {
         if earlier.is_some_and(|earlier| now < earlier.next) {
             return;
         }
-        let first = Try { since: now, next: now, count: 0 };
-        let tried = earlier.unwrap_or(first);
+        let tried = earlier.unwrap_or(Try { since: now, next: now, count: 0 });
         let pause = RETRY_MIN.max((now - tried.since) / RETRY_SHARE);
         let count = earlier.map_or(0, |earlier| earlier.count + 1);
         let (local, remote) = ways[(position + count) % ways.len()];
@@ -278,7 +275,7 @@ impl<'a> PathKeeper<'a> {
         }
     }
 
-    /// Replaces the socket of a path if its interface was removed and another one has its name and address: the old socket sends nothing.
+    /// Replaces the socket of a path if its interface was removed and another one has its name and address. The old socket sends nothing.
     fn renew_socket(&mut self, place: &LocalPath, path: &PathStats) {
         let (Some(local), Some(index)) = (path.local, place.interface_index()) else { return };
         if *self.interfaces.entry(local).or_insert(index) == index {

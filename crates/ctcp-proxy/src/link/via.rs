@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{debug, info, warn};
 
-use super::paths::{RETRY_MAX, RETRY_MIN, preference};
+use super::paths::{RETRY_MIN, preference};
 use super::{ConnectFailure, FailureKind};
 use crate::relay;
 use crate::request::{Carry, Granted, ReplyCode, STOPS_MAX, Stop};
@@ -34,6 +34,9 @@ const HOPS: u32 = 3;
 
 /// A path that lasted so long is opened again soon when it is lost.
 const LASTING: Duration = Duration::from_secs(60);
+
+/// The longest pause before a way over relays is tried again.
+const RETRY_MAX: Duration = Duration::from_secs(300);
 
 /// How often a path is looked at.
 const LOOK: Duration = Duration::from_secs(1);
