@@ -173,8 +173,8 @@ pub trait Controller: Debug + Send {
     }
 
     /// How large its share is to be while it competes, relative to that of one connection: less than 1 if further paths of its connection
-    /// may share the bottleneck.
-    fn set_share(&mut self, _share: f64) {}
+    /// may share the bottleneck. `None` if its connection has no further paths. Controllers other than `default` ignore it.
+    fn set_share(&mut self, _share: Option<f64>) {}
 
     /// The name for logs and metrics.
     fn name(&self) -> &'static str;

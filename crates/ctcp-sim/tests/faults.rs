@@ -181,6 +181,27 @@ fn the_server_follows_an_uploading_client_that_moves_at_once() {
     assert_completes(&mut pair, Duration::from_secs(10), "after the move");
 }
 
+// RFC 9000 section 9.4. The server learns the new address from the client, and the client from the server's answers.
+#[test]
+fn an_uploading_client_that_moves_does_not_keep_the_window_of_its_old_network() {
+    let mut path = path();
+    path.forward.delay = 4 * path.forward.delay;
+    let script = Script::of_client(vec![StreamPlan::upload(Duration::ZERO, 50_000_000)]);
+    let mut pair = connecting(&path, Profile::DEFAULT, &script);
+    pair.simulation.run_for(Duration::from_secs(3), |_| false);
+    let window = |pair: &Pair| pair.simulation.host(pair.client).stats().window;
+    let before = window(&pair);
+    pair.simulation.set_address(pair.client, SocketAddr::from(([192, 0, 2, 99], 20_000)));
+    let (client, limit) = (pair.client, Duration::from_millis(200));
+    let is_new = |simulation: &Simulation| simulation.host(client).stats().window < before / 2.0;
+    assert_eq!(
+        pair.simulation.run_for(limit, is_new),
+        Stop::Done,
+        "{before} packets before, {} after",
+        window(&pair)
+    );
+}
+
 #[test]
 fn a_handshake_succeeds_although_its_first_packets_are_lost() {
     for lost in 0..6 {

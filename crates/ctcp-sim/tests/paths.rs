@@ -326,3 +326,17 @@ fn a_far_path_of_smaller_datagrams_is_used() {
     let megabits = (delivered(&pair, 1) - before) as f64 * 1_300.0 * 8e-6 / 5.0;
     assert!(megabits > 0.8 * 20.0, "{megabits} Mbit/s");
 }
+
+// 1,228 bytes with IP and UDP headers are the least that a path must carry. Challenges are padded to that.
+#[test]
+fn a_path_that_carries_less_than_the_smallest_datagram_does_not_open() {
+    for (mtu, opens) in [(1_100, false), (1_300, true)] {
+        let mut pair = download(1, &[path(20, 20, 0.0), path(20, 10, 0.0)], 10_000_000);
+        pair.simulation.set_mtu(pair.links[1], Some(mtu));
+        pair.simulation.run_for(2 * SECOND, |_| false);
+        assert_eq!(
+            paths_of(&pair).iter().filter(|(_, is_validated)| *is_validated).count(),
+            1 + usize::from(opens)
+        );
+    }
+}

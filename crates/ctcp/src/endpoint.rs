@@ -349,7 +349,8 @@ impl Endpoint {
         Ok(local)
     }
 
-    /// Closes the socket of [`Self::add_socket`] with this address. Paths that begin there go silent.
+    /// Closes the socket of [`Self::add_socket`] with this address. Abandon paths that begin there first: their packets would leave from the
+    /// main socket, and the server would move them there.
     pub fn remove_socket(&self, local: IpAddr) {
         self.change_sockets(SocketChange::Remove(local));
     }

@@ -58,6 +58,7 @@ mod samples;
 mod share;
 mod slow_start;
 mod tally;
+mod yielding;
 
 use base::Base;
 use breaker::Breaker;
@@ -115,12 +116,6 @@ const BACK_OFF_RESTLESS: f64 = 0.7;
 
 /// Loss in excess of the path's own from which the flow counts as lossy.
 const LOSSY: f64 = 0.03;
-
-/// While yielding, this fraction of what the link delivers is in flight.
-const YIELD: f64 = 0.8;
-
-/// Half of the window of the minimum, which thus contains at least one yield.
-const YIELD_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Minimum time in `Compete`, doubled each time: a competitor seldom ends at once.
 const COMPETE_MIN: Duration = Duration::from_secs(1);
@@ -327,43 +322,6 @@ impl Steady {
         }
     }
 
-    /// Begins and ends yielding, which reveals the empty path and the origin of loss.
-    fn consider_yielding(&mut self, acked: &Acked, is_empty: bool) {
-        if is_empty {
-            self.empty_at = Some(acked.now);
-        }
-        let empty_at = *self.empty_at.get_or_insert(acked.now);
-        if self.push.is_running() {
-            return;
-        }
-        match self.yielding {
-            Some(rounds) if rounds == 0 || !self.origin.has_enough(acked.largest_sent) => {
-                self.yielding = Some(rounds + 1);
-            }
-            Some(_) => {
-                self.origin.stop_sending(acked.largest_sent);
-                self.yielding = None;
-                self.empty_at = Some(acked.now);
-                if let Mode::Hold(hold) = &mut self.mode {
-                    hold.settle();
-                }
-            }
-            None if matches!(self.mode, Mode::SlowStart(_)) => {}
-            None if self.origin.is_suspicious(acked.now, self.tokens) => {
-                self.origin.begin(acked.largest_sent, self.tokens);
-                self.yielding = Some(0);
-            }
-            None if acked.now - empty_at > YIELD_INTERVAL => {
-                self.yielding = Some(0);
-                // A good time to check an old verdict.
-                if self.origin.is_worth_checking(self.tokens) {
-                    self.origin.begin(acked.largest_sent, self.tokens);
-                }
-            }
-            None => {}
-        }
-    }
-
     fn on_slow_start_ack(&mut self, acked: &Acked, mut start: SlowStart) {
         if !start.waits() && (!acked.is_app_limited || headroom::may_grow(&self.share, acked, self.tokens)) {
             self.tokens = (self.tokens + 1.0).min(WINDOW_MAX);
@@ -476,9 +434,7 @@ impl Steady {
     /// Packets that may be in flight: the tokens, increased by the path's own loss.
     fn in_flight(&self) -> f64 {
         let tokens = match (self.rtt, self.mode) {
-            (Some(rtt), _) if self.yielding.is_some() => self
-                .delivered_in(self.base.empty(&rtt))
-                .map_or(self.tokens, |all| self.tokens.min(YIELD * all)),
+            (Some(rtt), _) if self.yielding.is_some() => self.while_yielding(&rtt),
             // Enough to see the queue again, if there is one.
             (Some(rtt), Mode::SlowStart(start)) if start.waits() => {
                 let second = self.delivered_in(rtt.minimum + SlowStart::visible(&rtt) * 2);
@@ -590,7 +546,7 @@ impl Controller for Steady {
         self.share.is_competing(now)
     }
 
-    fn set_share(&mut self, share: f64) {
+    fn set_share(&mut self, share: Option<f64>) {
         self.share.set(share);
     }
 

@@ -7,7 +7,7 @@ use super::transmit::Turn;
 use crate::Code;
 use crate::code::{Carried, Choice};
 use crate::id::{ContextId, PathId, SymbolIndex};
-use crate::path::{Copies, PathMode, scheduler};
+use crate::path::{Copies, Path, PathMode, scheduler};
 use crate::wire::{DatagramBuilder, Frame};
 
 impl Established {
@@ -24,10 +24,16 @@ impl Established {
         let bytes = self.contexts.open(context).sender.packet_size();
         let length_max = self.negotiated.code.block_size;
         let packets = [Some(Choice::Again(symbol)), Copies::combination_behind(symbol, length_max)];
-        for other in self.paths.iter_mut().filter(|other| other.id != turn.id && other.is_validated()) {
-            for packet in packets.into_iter().flatten() {
-                if self.copy_budget.take(now, self.config.copy_rate, bytes) {
-                    other.copies.push(context, packet);
+        // A path that is in trouble gets what the others leave of the budget.
+        for is_avoided in [false, true] {
+            let is_next = |other: &&mut Path| {
+                other.id != turn.id && other.is_validated() && other.is_avoided() == is_avoided
+            };
+            for other in self.paths.iter_mut().filter(is_next) {
+                for packet in packets.into_iter().flatten() {
+                    if self.copy_budget.take(now, self.config.copy_rate, bytes) {
+                        other.copies.push(context, packet);
+                    }
                 }
             }
         }

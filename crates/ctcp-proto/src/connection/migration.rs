@@ -28,16 +28,30 @@ impl super::Connection {
 
 impl Established {
     /// Handles the addresses of a new authentic packet of a path. `is_newest` if no packet with a higher number has arrived before.
-    pub(super) fn on_network_path(&mut self, id: PathId, network: NetworkPath, is_newest: bool, size: u64) {
+    pub(super) fn on_network_path(
+        &mut self,
+        now: Instant,
+        id: PathId,
+        network: NetworkPath,
+        is_newest: bool,
+        size: u64,
+    ) {
         let path = &mut self.paths[id];
         if network.remote == path.network.remote {
             if let Some(validation) = &mut path.opening {
                 validation.on_received(size);
             }
-            path.network.local = network.local;
-            if is_newest {
-                // The peer is still, or again, at its current address.
-                path.migration.candidate = None;
+            if !is_newest {
+                return;
+            }
+            // The peer is still, or again, at its current address.
+            path.migration.candidate = None;
+            let here = path.network.local.zip(network.local);
+            let has_moved = self.role == Role::Client && here.is_some_and(|(before, now)| before != now);
+            if has_moved && path.is_validated() {
+                self.move_path(now, id, network);
+            } else {
+                path.network.local = network.local;
             }
             return;
         }
@@ -91,11 +105,10 @@ impl Established {
             let network = candidate.network;
             path.migration.candidate = None;
             self.counts.migrations += 1;
-            path.migrate(now, network);
-            path.on_first_rtt_sample(now, now - sent);
+            self.move_path(now, id, network);
+            self.paths[id].on_first_rtt_sample(now, now - sent);
             self.resets.tell();
-            // Packets in flight went to the old address. Send something at once.
-            self.give_up_flight(id);
+            // Send something at once.
             if self.paths.len() > 1 {
                 // It may have failed before, and then others send first.
                 self.paths[id].owed.probes = self.paths[id].owed.probes.max(1);
@@ -103,6 +116,12 @@ impl Established {
                 self.ping = true;
             }
         }
+    }
+
+    /// One end of a path has a new address. Packets in flight belong to the old one.
+    fn move_path(&mut self, now: Instant, id: PathId, network: NetworkPath) {
+        self.paths[id].migrate(now, network);
+        self.give_up_flight(id);
     }
 
     /// Sends a PATH_RESPONSE or PATH_CHALLENGE of a path to the address that it concerns.
@@ -182,9 +201,17 @@ impl Established {
         frames: &[Frame<'_>],
         buffer: &mut Vec<u8>,
     ) -> Result<Transmit, TransportError> {
+        let path = &mut self.paths[id];
+        // A path that carries less than the smallest datagram must not open. An address has to earn what a server sends to it.
+        let size = DATAGRAM_SIZE_MIN as u64;
+        let is_padded = network == path.network
+            && path.opening.as_ref().is_some_and(|validation| validation.can_send(size));
         let mut builder = self.open_builder(id, core::mem::take(buffer), DATAGRAM_SIZE_MIN);
         for frame in frames {
             builder.write(frame);
+        }
+        if is_padded {
+            builder.pad_to(DATAGRAM_SIZE_MIN);
         }
         // Not ECN-capable: whether the new path supports ECN is unknown.
         let transmit =

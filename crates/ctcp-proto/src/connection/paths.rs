@@ -352,7 +352,7 @@ impl Established {
         }
         if self.paths.len() == 1 {
             // It shares no bottleneck any more.
-            self.paths.main_mut().admission.controller.set_share(1.0);
+            self.paths.main_mut().admission.controller.set_share(None);
         }
         self.path_changes.events.push_back(PathEvent::Closed(id));
     }

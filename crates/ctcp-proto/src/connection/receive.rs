@@ -169,7 +169,7 @@ impl Established {
             }
         }
         self.paths[id].on_received(now, size as u64);
-        self.on_network_path(id, network_path, is_newest, size as u64);
+        self.on_network_path(now, id, network_path, is_newest, size as u64);
     }
 
     fn handle_frames(

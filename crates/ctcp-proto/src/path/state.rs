@@ -216,12 +216,13 @@ impl Path {
         Self { admission: self.admission.with_controller(factory, datagram_size), ..self }
     }
 
-    /// Moves to a new address of the peer. A new port of the same host is the same network path. A new host is a new network path, of which
-    /// nothing is known yet.
+    /// Moves to a new address of the peer, or of this end. A new port of the same host is the same network path. A new host is a new network
+    /// path, of which nothing is known yet.
     pub(crate) fn migrate(&mut self, now: Instant, network: NetworkPath) {
         self.first_number = self.sent.next_number();
         self.ack_requests.reset();
-        if network.remote.ip() != self.network.remote.ip() {
+        let hosts = |network: NetworkPath| (network.remote.ip(), network.local);
+        if hosts(network) != hosts(self.network) {
             self.first_number_of_way = self.first_number;
             self.owed.mtu = MtuDiscovery::new(now, self.datagram_ceiling);
             self.ecn.on_new_way(self.profile.answers_to_marks());

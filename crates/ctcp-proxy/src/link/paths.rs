@@ -73,8 +73,11 @@ pub(super) struct PathKeeper<'a> {
     /// The choices without an address, about which the user was warned.
     missing: BTreeSet<String>,
     ids_are_used_up: bool,
-    /// The position among the choices of the place where the connection began.
-    first: Option<usize>,
+    /// Paths that were opened, and when the last one was.
+    opened: u32,
+    opened_at: Option<Instant>,
+    /// The place where the connection began, and its position among the choices when it last was there.
+    first: Option<(LocalPath, usize)>,
     /// The server's address with which it began. That of the connection is another one once the first path is closed.
     server: Option<SocketAddr>,
 }
@@ -103,12 +106,15 @@ pub(super) fn places(choices: &[PathChoice], servers: &[SocketAddr]) -> Vec<Loca
     places
 }
 
-/// The interfaces with a route to one of these addresses. All of them if there is none, since the table of routes may be another one.
+/// The interfaces with a route to one of these addresses, those first that the system prefers. All of them if there is none, since the table
+/// of routes may be another one.
 fn leading_to(servers: &[SocketAddr]) -> Vec<String> {
     let (routes, all) = (Routes::of_system(), interfaces());
-    let leads = |name: &String| servers.iter().any(|server| routes.lead(name, server.ip()));
-    let leading: Vec<String> = all.iter().filter(|name| leads(name)).cloned().collect();
-    if leading.is_empty() { all } else { leading }
+    let metric = |name: &String| servers.iter().filter_map(|server| routes.metric(name, server.ip())).min();
+    let mut leading: Vec<(u32, String)> =
+        all.iter().filter_map(|name| Some((metric(name)?, name.clone()))).collect();
+    leading.sort();
+    if leading.is_empty() { all } else { leading.into_iter().map(|(_, name)| name).collect() }
 }
 
 /// The addresses of the server to use: the one that the user named, and those further ones that lie in the same kind of network or on the
@@ -172,6 +178,8 @@ impl<'a> PathKeeper<'a> {
             interfaces: BTreeMap::new(),
             missing: BTreeSet::new(),
             ids_are_used_up: false,
+            opened: 0,
+            opened_at: None,
             first: None,
             server: None,
         }
@@ -205,20 +213,26 @@ impl<'a> PathKeeper<'a> {
         for (position, place) in places(self.choices, &servers).into_iter().enumerate() {
             let ways = match ways(&place, &servers) {
                 Ok(ways) if !ways.iter().any(|(local, _)| present.contains(local)) => ways,
-                Ok(_) => continue,
+                Ok(_) => {
+                    self.note_missing(&place, &"its address is that of another path");
+                    continue;
+                }
                 Err(error) => {
                     self.note_missing(&place, &error);
                     continue;
                 }
             };
             present.extend(ways.iter().map(|(local, _)| *local));
+            if let Some((_, at)) = self.first.as_mut().filter(|(first, _)| *first == place) {
+                *at = position;
+            }
             self.missing.remove(&place.to_string());
             let is_here = |path: &&PathStats| ways.iter().any(|(local, _)| path.local == Some(*local));
             match open.iter().find(is_here) {
                 Some(path) => {
                     if path.is_validated {
                         self.tries.remove(&ways[0].0);
-                        self.first = self.first.or(Some(position));
+                        self.first.get_or_insert_with(|| (place.clone(), position));
                     }
                     self.renew_socket(&place, path);
                 }
@@ -233,7 +247,7 @@ impl<'a> PathKeeper<'a> {
     }
 
     /// Warns once if the user named a place that has no address. The other paths go on.
-    fn note_missing(&mut self, place: &LocalPath, error: &std::io::Error) {
+    fn note_missing(&mut self, place: &LocalPath, error: &dyn fmt::Display) {
         let is_named = self.choices.contains(&PathChoice::One(place.clone()));
         if is_named && self.missing.insert(place.to_string()) {
             warn!(%place, %error, "no path begins there now");
@@ -247,7 +261,8 @@ impl<'a> PathKeeper<'a> {
     fn open(&mut self, place: &LocalPath, ways: &Ways, position: usize) {
         let now = Instant::now();
         let earlier = self.tries.get(&ways[0].0).copied();
-        if earlier.is_some_and(|earlier| now < earlier.next) {
+        let is_early = self.opened_at.is_some_and(|at| now < at + pause_of_ids(self.opened));
+        if is_early || earlier.is_some_and(|earlier| now < earlier.next) {
             return;
         }
         let tried = earlier.unwrap_or(Try { since: now, next: now, count: 0 });
@@ -263,8 +278,11 @@ impl<'a> PathKeeper<'a> {
         }
         self.sockets.insert(local);
         self.interfaces.extend(place.interface_index().map(|index| (local, index)));
-        match self.connection.add_path(local, remote, preference(position, self.first.unwrap_or(0))) {
+        let first = self.first.as_ref().map_or(0, |&(_, position)| position);
+        match self.connection.add_path(local, remote, preference(position, first)) {
             Ok(id) => {
+                self.opened += 1;
+                self.opened_at = Some(now);
                 self.tries.insert(ways[0].0, Try { next: now + pause, count, ..tried });
                 info!(%place, %local, %remote, path = id.0, "new path");
             }
@@ -313,6 +331,17 @@ impl Drop for PathKeeper<'_> {
     fn drop(&mut self) {
         self.sockets.iter().for_each(|&local| self.endpoint.remove_socket(local));
     }
+}
+
+/// The least time between two new paths after so many of them. An interface that comes and goes every two seconds would otherwise use up the
+/// ids of a connection in ten minutes; so they last for three days.
+fn pause_of_ids(opened: u32) -> Duration {
+    Duration::from_secs(match opened {
+        0..64 => 0,
+        64..128 => 60,
+        128..192 => 600,
+        _ => 3_600,
+    })
 }
 
 /// The preference of the path at a position among the choices, if the connection began at the position `first`.

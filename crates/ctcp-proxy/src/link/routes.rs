@@ -22,6 +22,7 @@ struct Route {
     prefix: IpAddr,
     length: u32,
     interface: String,
+    metric: u32,
 }
 
 impl Routes {
@@ -35,9 +36,10 @@ impl Routes {
         Self(v4.lines().filter_map(route_v4).chain(v6.lines().filter_map(route_v6)).collect())
     }
 
-    /// Whether a route leads over an interface to an address.
-    pub(super) fn lead(&self, interface: &str, to: IpAddr) -> bool {
-        self.0.iter().any(|route| route.interface == interface && route.covers(to))
+    /// The lowest metric of a route over an interface to an address, if there is one. The system prefers a lower one.
+    pub(super) fn metric(&self, interface: &str, to: IpAddr) -> Option<u32> {
+        let leads = |route: &&Route| route.interface == interface && route.covers(to);
+        self.0.iter().filter(leads).map(|route| route.metric).min()
     }
 }
 
@@ -64,26 +66,31 @@ fn is_usable(flags: &str) -> bool {
     hexadecimal(flags).is_some_and(|flags| flags & UP != 0 && flags & REJECT == 0)
 }
 
-/// Interface, destination, gateway, flags, three numbers, mask. Addresses are in the byte order of the machine.
+/// Interface, destination, gateway, flags, two numbers, metric, mask. Addresses are in the byte order of the machine.
 fn route_v4(line: &str) -> Option<Route> {
     let fields: Vec<&str> = line.split_whitespace().collect();
-    let [interface, destination, _, flags, _, _, _, mask, ..] = fields[..] else { return None };
+    let [interface, destination, _, flags, _, _, metric, mask, ..] = fields[..] else { return None };
     let address = |text| Some(Ipv4Addr::from(hexadecimal(text)?.to_ne_bytes()));
     let route = Route {
         prefix: address(destination)?.into(),
         length: address(mask)?.to_bits().leading_ones(),
         interface: interface.to_owned(),
+        metric: metric.parse().ok()?,
     };
     is_usable(flags).then_some(route)
 }
 
-/// Destination and its length, source and its length, next hop, three numbers, flags, interface.
+/// Destination and its length, source and its length, next hop, metric, two numbers, flags, interface.
 fn route_v6(line: &str) -> Option<Route> {
     let fields: Vec<&str> = line.split_whitespace().collect();
-    let [destination, length, _, _, _, _, _, _, flags, interface] = fields[..] else { return None };
+    let [destination, length, _, _, _, metric, _, _, flags, interface] = fields[..] else { return None };
     let prefix = Ipv6Addr::from(u128::from_str_radix(destination, 16).ok()?);
-    let route =
-        Route { prefix: prefix.into(), length: hexadecimal(length)?, interface: interface.to_owned() };
+    let route = Route {
+        prefix: prefix.into(),
+        length: hexadecimal(length)?,
+        interface: interface.to_owned(),
+        metric: hexadecimal(metric)?,
+    };
     is_usable(flags).then_some(route)
 }
 
@@ -108,7 +115,9 @@ eth1\t016433C6\t00000000\t0205\t0\t0\t0\tFFFFFFFF\t0\t0\t0
     #[test]
     fn an_interface_leads_where_a_route_over_it_does() {
         let routes = Routes::parse(V4_TABLE, V6_TABLE);
-        let leads = |interface, to: &str| routes.lead(interface, to.parse().unwrap());
+        let metric = |interface, to: &str| routes.metric(interface, to.parse().unwrap());
+        let leads = |interface, to| metric(interface, to).is_some();
+        assert_eq!((metric("wlan0", "203.0.113.7"), metric("eth0", "2001:db8::7")), (Some(600), Some(256)));
         assert!(leads("wlan0", "203.0.113.7") && leads("wlan0", "192.0.2.9"));
         assert!(leads("docker0", "172.17.3.4") && !leads("docker0", "203.0.113.7"));
         assert!(!leads("eth1", "198.51.100.1"), "a refused destination");

@@ -346,8 +346,7 @@ impl Host {
             return;
         }
         let (now, remote, local) = (world.now, datagram.source, datagram.destination);
-        let of_path = self.interfaces.are_several().then_some(local.ip());
-        let network_path = NetworkPath { local: of_path, remote };
+        let network_path = NetworkPath { local: Some(local.ip()), remote };
         match self.endpoint.handle_datagram(now, network_path, datagram.ecn, &datagram.bytes) {
             DatagramOutcome::Connection(handle) => {
                 match self.peers.get_mut(handle) {

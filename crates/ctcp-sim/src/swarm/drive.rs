@@ -178,8 +178,8 @@ impl<'a> Driver<'a> {
         for id in [self.pair.client, self.pair.server] {
             let host = self.pair.simulation.host(id);
             let counts = host.counts();
-            let most =
-                IDLE_WAKES_A_DATAGRAM * (counts.sent + counts.received) + IDLE_WAKES_A_SECOND * (seconds + 1);
+            let most = IDLE_WAKES_A_DATAGRAM * (counts.sent + counts.unsent + counts.received)
+                + IDLE_WAKES_A_SECOND * (seconds + 1);
             if counts.idle_wakes > most {
                 return Err(format!("{} had too many idle wake-ups: {counts:?}", host.name()));
             }

@@ -37,7 +37,9 @@ mod tests {
     fn a_thin_stream_gets_twice_what_is_in_flight_and_a_thick_one_no_more_than_the_most() {
         let mut share = Share::default();
         assert_eq!(of(&share, 20), 0.0, "a single path earns its window");
-        share.set(1.0);
+        share.set(Some(1.0));
         assert_eq!([0, 20, 64, 1_000].map(|packets| of(&share, packets)), [0.0, 40.0, MAX, MAX]);
+        share.set(None);
+        assert_eq!(of(&share, 20), 0.0, "the only one again");
     }
 }

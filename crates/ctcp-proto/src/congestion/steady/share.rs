@@ -24,9 +24,10 @@ impl Default for Share {
 }
 
 impl Share {
-    pub(super) fn set(&mut self, share: f64) {
-        self.part = share * share;
-        self.is_one_of_several = true;
+    /// `None` if the connection has one path.
+    pub(super) fn set(&mut self, share: Option<f64>) {
+        self.part = share.map_or(1.0, |share| share * share);
+        self.is_one_of_several = share.is_some();
     }
 
     /// The flow competes: the part of its growth that it may use.
