@@ -94,13 +94,21 @@ struct Try {
 /// The addresses of a place, each with an address of the server to which packets leave from there.
 type Ways = Vec<(IpAddr, SocketAddr)>;
 
-/// The places where paths to a server with these addresses can begin now, in the order of the choices.
+/// The places where paths to a server with these addresses can begin now, in the order of the choices, each once.
 pub(super) fn places(choices: &[PathChoice], servers: &[SocketAddr]) -> Vec<LocalPath> {
-    let mut places = Vec::new();
+    let mut places = Vec::<LocalPath>::new();
+    let add = |places: &mut Vec<LocalPath>, place| {
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    };
     for choice in choices {
         match choice {
-            PathChoice::One(path) => places.push(path.clone()),
-            PathChoice::Auto => places.extend(leading_to(servers).into_iter().map(LocalPath::Interface)),
+            PathChoice::One(path) => add(&mut places, path.clone()),
+            PathChoice::Auto => {
+                let leading = leading_to(servers).into_iter().map(LocalPath::Interface);
+                leading.for_each(|place| add(&mut places, place));
+            }
         }
     }
     places
@@ -333,8 +341,8 @@ impl Drop for PathKeeper<'_> {
     }
 }
 
-/// The least time between two new paths after so many of them. An interface that comes and goes every two seconds would otherwise use up the
-/// ids of a connection in ten minutes; so they last for three days.
+/// The least time between two new paths after so many of them, so that the ids of a connection last for three days. An interface that comes
+/// and goes every two seconds would otherwise use them up in ten minutes.
 fn pause_of_ids(opened: u32) -> Duration {
     Duration::from_secs(match opened {
         0..64 => 0,
@@ -359,6 +367,23 @@ mod tests {
         assert_eq!(preference(0, 0), PREFERENCE_OF_FIRST);
         assert!(preference(0, 1) < PREFERENCE_OF_FIRST && preference(2, 1) > PREFERENCE_OF_FIRST);
         assert_eq!((preference(0, 1_000), preference(1_000, 0)), (0, u8::MAX));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_place_that_is_chosen_twice_counts_once() {
+        let choices = ["lo", "auto", "127.0.0.1", "lo"].map(|text| text.parse().unwrap());
+        let found = places(&choices, &["127.0.0.1:5".parse().unwrap()]);
+        let lo = LocalPath::Interface("lo".to_owned());
+        assert_eq!(found.iter().filter(|&place| *place == lo).count(), 1);
+        assert_eq!(found.first(), Some(&lo));
+    }
+
+    #[test]
+    fn the_ids_of_a_connection_last_for_three_days() {
+        assert_eq!(pause_of_ids(10), Duration::ZERO);
+        let last: Duration = (0..255).map(pause_of_ids).sum();
+        assert!(last > Duration::from_secs(3 * 24 * 3_600), "{last:?}");
     }
 
     #[test]

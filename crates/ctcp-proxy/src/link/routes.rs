@@ -80,7 +80,7 @@ fn route_v4(line: &str) -> Option<Route> {
     is_usable(flags).then_some(route)
 }
 
-/// Destination and its length, source and its length, next hop, metric, two numbers, flags, interface.
+/// Destination and its length, source and its length, next hop, metric, two numbers, flags, interface. Numbers are hexadecimal.
 fn route_v6(line: &str) -> Option<Route> {
     let fields: Vec<&str> = line.split_whitespace().collect();
     let [destination, length, _, _, _, metric, _, _, flags, interface] = fields[..] else { return None };
