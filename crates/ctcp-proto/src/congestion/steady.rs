@@ -32,7 +32,8 @@
 //!
 //! A back-off is also an experiment: a queue that does not react to it at all is not a queue but a longer path, and becomes the new base.
 //! Among many flows a full queue does not react either. So the base rises only while there is no more loss than the path's own. On a path
-//! with much noise, a [`Push`] tests this first: if sending more makes more arrive, the delay was not a queue.
+//! with much noise, a [`Push`] tests this first: if sending more makes more arrive, the delay was not a queue. Nor was it one if sending
+//! less makes less arrive.
 
 use core::time::Duration;
 
@@ -67,7 +68,7 @@ use hold::{Hold, Seen, Step};
 use loss::{BACK_OFF_OVERFLOW, growth_of_reno};
 use loss_origin::{Fate, LossOrigin};
 use neighbours::Neighbours;
-use push::{Found, MORE, Push};
+use push::{Found, MORE, Push, arrival_rate};
 use share::Share;
 use slow_start::{LONG, MANY, SlowStart};
 use tally::{Tally, seconds_ratio};
@@ -176,6 +177,8 @@ pub(super) struct Steady {
     breaker: Breaker,
     /// More packets are lost than the path loses by itself.
     is_lossy: bool,
+    /// The queue of the last round trip was longer than the target.
+    is_queued: bool,
     /// The application sent less than the window allows before the latest acknowledged packet.
     is_app_limited: bool,
     /// In the last round trip the queue was once shorter than half of that, as between bursts of this flow, but not if it is always full.
@@ -220,6 +223,7 @@ impl Steady {
             rate: None,
             breaker: Breaker::default(),
             is_lossy: false,
+            is_queued: false,
             is_app_limited: false,
             has_emptied: false,
             before_timeout: None,
@@ -284,7 +288,8 @@ impl Steady {
         let took = began.map_or(acked.rtt.smoothed, |began| acked.now - began);
         self.round_began = Some(acked.now);
         self.base.on_round(acked.now, &tally, &acked.rtt, self.tokens, self.is_lossy);
-        let found = self.push.on_round(tally.acked, took, tally.samples.mean().unwrap_or(acked.rtt.smoothed));
+        let mean = tally.samples.mean().unwrap_or(acked.rtt.smoothed);
+        let found = self.push.on_round(tally.acked, took, mean, self.tokens);
         self.origin.on_round(acked.now, acked.rtt.smoothed);
         if self.careful_until.is_some_and(|until| acked.now > until) {
             self.careful_until = None;
@@ -292,6 +297,7 @@ impl Steady {
         let base = self.base.empty(&acked.rtt);
         let queue = self.base.queue(&acked.rtt, lowest);
         let target = self.target(&acked.rtt);
+        self.is_queued = queue > target;
         self.origin.on_queue(self.highest_stretch, base);
         let above = if self.base.is_restless() { queue } else { lowest.saturating_sub(base) };
         self.has_emptied = above < own_queue(base) / 2;
@@ -312,7 +318,7 @@ impl Steady {
             }
             Mode::Hold(hold) if self.yielding.is_none() => {
                 if !self.is_pushing(acked, found, queue) {
-                    self.on_hold_round(acked, hold, queue);
+                    self.on_hold_round(acked, hold, queue, arrival_rate(tally.acked, took));
                 }
             }
             Mode::Compete { until } if queue < target && acked.now > until => {
@@ -356,16 +362,17 @@ impl Steady {
         self.end_slow_start(acked, start);
     }
 
-    fn on_hold_round(&mut self, acked: &Acked, mut hold: Hold, queue: Duration) {
+    fn on_hold_round(&mut self, acked: &Acked, mut hold: Hold, queue: Duration, rate: f64) {
         let base = self.base.empty(&acked.rtt);
-        let seen = Seen { base, queue, target: self.target(&acked.rtt), is_lossy: self.is_lossy };
+        let (target, is_restless) = (self.target(&acked.rtt), self.base.is_restless());
+        let seen = Seen { base, queue, target, rate, is_lossy: self.is_lossy, is_restless };
         let step = hold.on_round(self.tokens, &seen);
         self.mode = Mode::Hold(hold);
         match step {
             Step::Stay => {}
             Step::BackOff(beta) => {
                 self.regain = None;
-                let beta = if self.base.is_restless() { beta.max(BACK_OFF_RESTLESS) } else { beta };
+                let beta = if is_restless { beta.max(BACK_OFF_RESTLESS) } else { beta };
                 self.tokens = (self.tokens * beta).max(TOKENS_MIN);
             }
             Step::PathIsLonger(tokens) => {
@@ -400,7 +407,7 @@ impl Steady {
             self.push.abandon();
         }
         let is_time = self.base.is_restless() && queue > self.target(&acked.rtt) / 2 && !self.is_lossy;
-        self.push.is_running() || is_time && self.push.begin()
+        self.push.is_running() || is_time && self.push.begin(self.tokens)
     }
 
     fn on_hold_ack(&mut self, acked: &Acked, hold: Hold) {
@@ -539,7 +546,7 @@ impl Controller for Steady {
 
     fn needs_samples(&self, now: Instant) -> bool {
         let is_starting = matches!(self.mode, Mode::SlowStart(_)) && self.tokens < MANY;
-        self.base.is_restless() || is_starting || self.is_competing(now)
+        self.base.is_noisy() || is_starting || self.is_competing(now)
     }
 
     fn is_competing(&self, now: Instant) -> bool {

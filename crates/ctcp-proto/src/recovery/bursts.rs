@@ -23,6 +23,16 @@ const ROW_MAX: u32 = 64;
 /// Limits how much bursts slow an average down, so that it always adapts within some thousand packets.
 const SLOWER_MAX: f64 = 8.0;
 
+/// How far losses count in a moment in which a queue may have dropped the packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Doubt {
+    /// How many packets are sent at once. A queue drops several of those in a row, so a loss follows others only if at least so many precede
+    /// it, and at least two.
+    pub(crate) at_once: u32,
+    /// Whether a single loss counts as independent. If so, the estimate is too low: bursts shorter than `at_once` are not seen.
+    pub(crate) do_singles_count: bool,
+}
+
 /// Estimates how often the packet after a lost one is also lost.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Bursts {
@@ -41,17 +51,17 @@ pub(crate) struct Bursts {
 impl Bursts {
     /// A packet was lost. Must be called in the order of packet numbers.
     pub(crate) fn on_loss(&mut self, number: PacketNumber) {
-        self.add(number, 1);
+        self.add(number, 1, 1);
     }
 
-    /// The same in a moment in which a queue may have dropped the packet. Of packets that are sent at once, `at_once`, it drops several in a
-    /// row. So a loss follows others only if at least so many precede it, and at least two.
-    pub(crate) fn on_doubtful_loss(&mut self, number: PacketNumber, at_once: u32) {
-        self.add(number, at_once.max(2));
+    /// The same in a moment in which a queue may have dropped the packet.
+    pub(crate) fn on_doubtful_loss(&mut self, number: PacketNumber, doubt: Doubt) {
+        self.add(number, u32::from(doubt.do_singles_count), doubt.at_once.max(2));
     }
 
-    /// Adds a loss. It follows others if at least `least` precede it in a row, and does not if none does. Between that it tells nothing.
-    fn add(&mut self, number: PacketNumber, least: u32) {
+    /// Adds a loss. It follows others if at least `least` precede it in a row, and does not if fewer than `singles` do. Between that it tells
+    /// nothing.
+    fn add(&mut self, number: PacketNumber, singles: u32, least: u32) {
         let is_next = self.last.is_some_and(|last| last.0 + 1 == number.0);
         if !is_next && self.last.is_some() {
             self.end_row();
@@ -59,7 +69,7 @@ impl Bursts {
         self.row = if is_next { self.row.saturating_add(1) } else { 0 };
         self.row_least = if is_next { self.row_least.max(least) } else { least };
         self.last = Some(number);
-        if (1..least).contains(&self.row) {
+        if (singles..least).contains(&self.row) {
             return;
         }
         self.losses = self.losses.saturating_add(1);
@@ -140,18 +150,38 @@ mod tests {
 
     #[test]
     fn pairs_are_bursts_only_where_no_queue_drops_them_and_longer_rows_always_are() {
-        let doubtful = |bursts: &mut Bursts, number| bursts.on_doubtful_loss(number, 0);
-        let learnt = |row: u64, add: fn(&mut Bursts, PacketNumber)| {
+        let doubt = |at_once| Doubt { at_once, do_singles_count: true };
+        let doubtful = move |bursts: &mut Bursts, number| bursts.on_doubtful_loss(number, doubt(0));
+        let learnt = |row: u64, add: &dyn Fn(&mut Bursts, PacketNumber)| {
             let mut bursts = Bursts::default();
             (0..100).flat_map(|burst| (0..row).map(move |index| 50 * burst + index)).for_each(|number| {
                 add(&mut bursts, PacketNumber(number));
             });
             bursts.dispersion(0.1)
         };
-        assert!(learnt(2, Bursts::on_loss) > 2.0);
-        assert_eq!(learnt(2, doubtful), 1.0);
-        assert!(learnt(12, doubtful) > 6.0);
-        assert_eq!(learnt(12, |bursts, number| bursts.on_doubtful_loss(number, 12)), 1.0, "sent at once");
+        assert!(learnt(2, &Bursts::on_loss) > 2.0);
+        assert_eq!(learnt(2, &doubtful), 1.0);
+        assert!(learnt(12, &doubtful) > 6.0);
+        let sent_at_once = |bursts: &mut Bursts, number| bursts.on_doubtful_loss(number, doubt(12));
+        assert_eq!(learnt(12, &sent_at_once), 1.0);
+    }
+
+    #[test]
+    fn short_rows_in_doubtful_moments_do_not_hide_bursts_if_singles_do_not_count() {
+        let learnt = |do_singles_count| {
+            let mut bursts = Bursts::default();
+            (0..200).flat_map(|burst| (0..4).map(move |index| 50 * burst + index)).for_each(|number| {
+                let number = PacketNumber(number);
+                // Every second burst is in a doubtful moment.
+                if (number.0 / 50).is_multiple_of(2) {
+                    bursts.on_loss(number);
+                } else {
+                    bursts.on_doubtful_loss(number, Doubt { at_once: 20, do_singles_count });
+                }
+            });
+            bursts.dispersion(0.1)
+        };
+        assert!(learnt(false) > 1.4 * learnt(true), "{} {}", learnt(false), learnt(true));
     }
 
     #[test]

@@ -17,8 +17,9 @@ pub(crate) const PROBE_INTERVAL_MAX: Duration = Duration::from_millis(500);
 /// The same for a path that has never answered, where there is no hurry.
 const PROBE_INTERVAL_MAX_UNKNOWN: Duration = Duration::from_secs(3);
 
-/// The most packets of a probe.
+/// The most packets of a probe, and how many probes in a row may have so many.
 const BURST_PROBES_MAX: u32 = 16;
+const BURST_PROBES: u32 = 4;
 
 /// Maximum exponent of the back-off, whatever the round-trip time.
 const BACKOFF_MAX: u32 = 10;
@@ -59,10 +60,11 @@ impl ProbeTimeout {
 
     /// How many packets to send as a probe: two after an unanswered one, the maximum of RFC 9002 6.2.4. With a fifth of the packets lost,
     /// silence is often just the loss of a probe. More on a path that is known to lose packets in bursts of `burst_length`, but half as many
-    /// each time.
+    /// each time after the fourth.
     pub(crate) fn packets(&self, burst_length: u32) -> u8 {
         let usual = if self.backoff > 1 { 2 } else { 1 };
-        let burst = burst_length.min(BURST_PROBES_MAX) >> self.backoff.saturating_sub(1).min(BACKOFF_MAX);
+        let burst =
+            burst_length.min(BURST_PROBES_MAX) >> self.backoff.saturating_sub(BURST_PROBES).min(BACKOFF_MAX);
         usual.max(burst as u8)
     }
 
@@ -174,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_probe_has_more_packets_where_losses_come_in_bursts_but_fewer_each_time() {
+    fn a_probe_has_more_packets_where_losses_come_in_bursts_and_fewer_from_the_fifth_on() {
         let packets = |burst_length| {
             let mut probe = ProbeTimeout::new();
             [(); 6].map(|()| {
@@ -183,8 +185,8 @@ mod tests {
             })
         };
         assert_eq!(packets(1), [1, 2, 2, 2, 2, 2]);
-        assert_eq!(packets(10), [10, 5, 2, 2, 2, 2]);
-        assert_eq!(packets(1_000), [16, 8, 4, 2, 2, 2]);
+        assert_eq!(packets(10), [10, 10, 10, 10, 5, 2]);
+        assert_eq!(packets(1_000), [16, 16, 16, 16, 8, 4]);
     }
 
     #[test]

@@ -20,6 +20,16 @@ use crate::recovery::sliding::SlidingMinimum;
 /// Minimum number of samples for a mean.
 const SAMPLES: u32 = 8;
 
+/// After so many noisy series, means are used for so many series after the last one, and until they are within this fraction of the smallest
+/// sample. A packet that is late holds up those behind it. So when many are sent, nearly all are late, and the delay varies little though it
+/// is longer.
+const NOISY_SERIES: u32 = 4;
+const CALM_SERIES: u32 = 32;
+const NEAR_MINIMUM: u32 = 16;
+
+/// With a smaller window, only while there is noise.
+const WINDOW_MIN: f64 = 32.0;
+
 /// Estimates of the empty path.
 #[derive(Debug)]
 pub(super) struct Base {
@@ -33,6 +43,11 @@ pub(super) struct Base {
     /// Samples that were too few for a mean so far.
     samples: Samples,
     noise: Noise,
+    /// Means are used, because the path's delay varies by itself.
+    is_restless: bool,
+    /// Noisy series since means are used, and consecutive ones without noise.
+    noisy_series: u32,
+    calm_series: u32,
 }
 
 impl Default for Base {
@@ -45,6 +60,9 @@ impl Default for Base {
             level: None,
             samples: Samples::default(),
             noise: Noise::default(),
+            is_restless: false,
+            noisy_series: 0,
+            calm_series: 0,
         }
     }
 }
@@ -69,12 +87,29 @@ impl Base {
         if self.samples.count() >= SAMPLES {
             let samples = core::mem::take(&mut self.samples);
             self.noise.on_samples(&samples, window);
+            if self.noise.is_restless() {
+                self.noisy_series = self.noisy_series.saturating_add(1);
+                self.calm_series = 0;
+            } else {
+                self.calm_series = self.calm_series.saturating_add(1);
+            }
             self.level = samples.mean();
             self.means.insert(now.as_nanos(), nanos(self.level.unwrap_or(lowest)));
         }
         if let Some(mean) = self.means.minimum(now.as_nanos()).map(Duration::from_nanos) {
             self.mean = kept_low(self.mean, mean, is_lossy);
         }
+        self.is_restless = self.noise.is_restless() || self.is_restless && self.stays_restless(rtt, window);
+        if !self.is_restless {
+            self.noisy_series = 0;
+        }
+    }
+
+    /// Whether means are still used though there is no noise.
+    fn stays_restless(&self, rtt: &RttView, window: f64) -> bool {
+        let excess = self.mean.map_or(Duration::ZERO, |mean| mean.saturating_sub(rtt.minimum));
+        let is_known = self.noisy_series >= NOISY_SERIES && window >= WINDOW_MIN;
+        is_known && (self.calm_series < CALM_SERIES || excess > rtt.minimum / NEAR_MINIMUM)
     }
 
     /// The round trip of the empty path.
@@ -93,6 +128,11 @@ impl Base {
 
     /// Whether the path's delay varies by itself.
     pub(super) fn is_restless(&self) -> bool {
+        self.is_restless
+    }
+
+    /// Whether the delay of the latest packets varies, so that more samples say more.
+    pub(super) fn is_noisy(&self) -> bool {
         self.noise.is_restless()
     }
 
@@ -181,6 +221,18 @@ mod tests {
         assert!(bench.base.is_restless() && (26..31).contains(&bench.empty()), "{}", bench.empty());
         bench.rounds(1, 50, 20, false);
         assert!((27..35).contains(&bench.queue()), "{}", bench.queue());
+    }
+
+    #[test]
+    fn a_restless_path_stays_one_while_all_packets_are_late() {
+        let mut bench = Bench::new();
+        bench.rounds(10, 20, 20, false);
+        // Now each packet waits for one that is late.
+        bench.rounds(60, 40, 0, false);
+        assert!(bench.base.is_restless() && bench.empty() >= 26, "{}", bench.empty());
+        // After ten seconds the smallest sample is as long.
+        bench.rounds(300, 40, 0, false);
+        assert_eq!((bench.base.is_restless(), bench.empty()), (false, 40));
     }
 
     #[test]

@@ -20,6 +20,18 @@ const GROWTH_MAX: f64 = 1.0 / 8.0;
 /// catch up.
 const GROWTH_LEAST: f64 = 0.25;
 
+/// While the queue stays near the target, the growth doubles each time after so many round trips, up to this fraction of the window: a queue
+/// that does not grow with the window is noise.
+const NEAR_ROUNDS: u32 = 4;
+const GROWTH_NEAR_MAX: f64 = 1.0 / 32.0;
+const DOUBLINGS_MAX: u32 = 16;
+
+/// On a path whose delay varies by itself, the rate of arrivals follows the window if back-offs reduced the window by at least this fraction
+/// and the rate by at least this share of it. Smaller windows have too few arrivals.
+const REDUCED: f64 = 0.2;
+const FOLLOWS: f64 = 0.6;
+const FOLLOWS_WINDOW_MIN: f64 = 32.0;
+
 /// Measurements of a round trip.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
@@ -29,6 +41,10 @@ pub(super) struct Seen {
     pub(super) target: Duration,
     /// More is lost than the path loses by itself, which a longer path does not explain.
     pub(super) is_lossy: bool,
+    /// Packets that arrived per second.
+    pub(super) rate: f64,
+    /// The path's delay varies by itself.
+    pub(super) is_restless: bool,
 }
 
 /// The action after a round trip.
@@ -38,7 +54,7 @@ pub(super) enum Step {
     Stay,
     /// Multiply the window by this factor.
     BackOff(f64),
-    /// The queue did not react at all, so the path is longer by it. Restores the window from before the back-offs.
+    /// The queue did not react at all or was noise, so the path is longer by it. Restores the window from before the back-offs.
     PathIsLonger(f64),
     /// The queue persists despite all back-offs, so another flow causes it. Restores the window from before the back-offs.
     QueueIsNotOurs(f64),
@@ -56,6 +72,11 @@ pub(super) struct Hold {
     tokens_before: f64,
     queue_before: Duration,
     unmoved: u32,
+    /// Consecutive round trips with a queue near the target.
+    near: u32,
+    /// The rate of arrivals in the last round trip, and before the first back-off.
+    rate: f64,
+    rate_before: f64,
 }
 
 impl Hold {
@@ -69,6 +90,9 @@ impl Hold {
             tokens_before: 0.0,
             queue_before: Duration::ZERO,
             unmoved: 0,
+            near: 0,
+            rate: 0.0,
+            rate_before: 0.0,
         }
     }
 
@@ -101,16 +125,21 @@ impl Hold {
     pub(super) fn on_round(&mut self, tokens: f64, seen: &Seen) -> Step {
         if self.is_settling {
             self.is_settling = false;
+            self.rate = seen.rate;
             return Step::Stay;
         }
         self.is_learning = false;
         if seen.queue > seen.target {
             return self.back_off(tokens, seen);
         }
+        self.rate = seen.rate;
         self.back_offs = 0;
         let least = (GROWTH_LEAST * tokens.sqrt()).min(1.0);
         let faster = (self.growth * 2.0).min(tokens * GROWTH_MAX).max(least);
-        self.growth = if seen.queue < seen.target / 2 { faster } else { least };
+        let is_short = seen.queue < seen.target / 2;
+        self.near = if is_short || seen.is_lossy { 0 } else { self.near.saturating_add(1) };
+        let doubled = f64::from(1_u32 << (self.near / NEAR_ROUNDS).min(DOUBLINGS_MAX));
+        self.growth = if is_short { faster } else { doubled.min(tokens * GROWTH_NEAR_MAX).max(least) };
         Step::Stay
     }
 
@@ -119,12 +148,13 @@ impl Hold {
         if self.back_offs == 0 {
             self.tokens_before = tokens;
             self.unmoved = 0;
+            self.rate_before = (seen.rate + self.rate) / 2.0;
         } else if UNMOVED.contains(&seconds_ratio(seen.queue, self.queue_before)) {
             self.unmoved += 1;
         } else {
             self.unmoved = 0;
         }
-        if self.unmoved >= UNMOVED_MAX && !seen.is_lossy {
+        if (self.unmoved >= UNMOVED_MAX || self.is_followed(tokens, seen)) && !seen.is_lossy {
             return Step::PathIsLonger(self.tokens_before);
         }
         // A queue that did not react last time gets a second chance.
@@ -132,10 +162,19 @@ impl Hold {
             return Step::QueueIsNotOurs(self.tokens_before);
         }
         self.back_offs += 1;
+        self.near = 0;
         self.queue_before = seen.queue;
         self.growth = 1.0;
         self.is_settling = true;
         Step::BackOff(seconds_ratio(seen.base + seen.target / 2, seen.base + seen.queue))
+    }
+
+    /// Whether back-offs made less arrive, which they do not while a queue keeps the link busy.
+    fn is_followed(&self, tokens: f64, seen: &Seen) -> bool {
+        let reduced = 1.0 - tokens / self.tokens_before.max(1e-9);
+        let less = 1.0 - seen.rate / self.rate_before.max(1e-9);
+        let is_known = seen.is_restless && self.back_offs > 0 && self.tokens_before >= FOLLOWS_WINDOW_MIN;
+        is_known && reduced > REDUCED && less > FOLLOWS * reduced
     }
 }
 
@@ -147,7 +186,7 @@ mod tests {
     const TARGET: Duration = Duration::from_millis(2);
 
     fn seen(queue: Duration) -> Seen {
-        Seen { base: BASE, queue, target: TARGET, is_lossy: false }
+        Seen { base: BASE, queue, target: TARGET, is_lossy: false, rate: 2_000.0, is_restless: false }
     }
 
     /// The steps for queues of these milliseconds, skipping every second one while settling.
@@ -178,6 +217,37 @@ mod tests {
             })
             .collect();
         assert_eq!(growth, [2.0, 4.0, 5.0, 5.0, 5.0, 1.0, 2.0]);
+    }
+
+    #[test]
+    fn near_the_target_growth_doubles_every_fourth_round_trip_unless_packets_are_lost() {
+        let growth = |is_lossy| {
+            let mut hold = Hold::new();
+            [(); 12].map(|()| {
+                hold.on_round(256.0, &Seen { is_lossy, ..seen(TARGET) });
+                hold.growth()
+            })
+        };
+        assert_eq!(growth(false), [1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0, 4.0, 4.0, 4.0, 4.0, 8.0]);
+        assert_eq!(growth(true), [1.0; 12]);
+    }
+
+    /// The step after one back-off from 100 to 70 packets, at which the rate changes from 1000 to `rate` packets per second.
+    fn step_at_rate(rate: f64, is_restless: bool, is_lossy: bool) -> Step {
+        let mut hold = Hold::new();
+        let seen = |queue, rate| Seen { rate, is_restless, is_lossy, ..seen(Duration::from_millis(queue)) };
+        assert_eq!(hold.on_round(100.0, &seen(1, 1_000.0)), Step::Stay);
+        assert!(matches!(hold.on_round(100.0, &seen(10, 1_000.0)), Step::BackOff(_)));
+        assert_eq!(hold.on_round(70.0, &seen(10, 1_000.0)), Step::Stay, "not visible yet");
+        hold.on_round(70.0, &seen(6, rate))
+    }
+
+    #[test]
+    fn a_queue_is_noise_if_a_smaller_window_makes_less_arrive() {
+        assert_eq!(step_at_rate(720.0, true, false), Step::PathIsLonger(100.0));
+        assert!(matches!(step_at_rate(950.0, true, false), Step::BackOff(_)), "the link stays busy");
+        assert!(matches!(step_at_rate(720.0, false, false), Step::BackOff(_)), "there is no noise");
+        assert!(matches!(step_at_rate(720.0, true, true), Step::BackOff(_)), "the queue overflows");
     }
 
     #[test]

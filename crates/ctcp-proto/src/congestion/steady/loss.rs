@@ -9,6 +9,7 @@ use super::tally::Tally;
 use super::{BeforeTimeout, COMPETE_MIN, INITIAL_WINDOW, Mode, Steady, TOKENS_MIN, seconds_ratio};
 use crate::PacketNumber;
 use crate::congestion::{Controller, Lost, TimedOut};
+use crate::recovery::bursts::Doubt;
 use crate::recovery::pacer::BURST_TIME;
 
 /// The first timeouts leave at least this many tokens, if there were as many. What the window held may be a burst of losses, which ends
@@ -29,6 +30,10 @@ const CAREFUL: Duration = Duration::from_secs(5);
 
 /// With this much loss of the path's own, a whole window may be lost by chance.
 const LOSS_KNOWN: f64 = 0.02;
+
+/// Below this window, at a queue, and beside other flows, single losses count as independent though that may hide bursts. The path is then less
+/// trusted.
+const SINGLES_COUNT: f64 = 64.0;
 
 /// Bounds of a back-off at loss: at most Reno's, and at an overflowing queue at least Cubic's (RFC 9438).
 const BACK_OFF_HARDEST: f64 = 0.5;
@@ -51,7 +56,9 @@ impl Steady {
             self.trip(fate.number, largest_sent);
         }
         let at_once = if fate.is_lost { self.sent_at_once() } else { 0 };
-        match self.origin.on_fate(fate, at_once) {
+        let is_competing = matches!(self.mode, Mode::Compete { .. });
+        let do_singles_count = self.is_queued || is_competing || self.tokens < SINGLES_COUNT;
+        match self.origin.on_fate(fate, Doubt { at_once, do_singles_count }) {
             // The queue overflowed below the target or is too short to be seen: aim at a shorter one.
             Some(Verdict::Ours) => {
                 self.careful_until = Some(fate.now + CAREFUL);

@@ -14,7 +14,7 @@ use core::time::Duration;
 use ctcp_base::Instant;
 
 use crate::PacketNumber;
-use crate::recovery::bursts::Bursts;
+use crate::recovery::bursts::{Bursts, Doubt};
 
 /// The weight of one packet in the calm average.
 const WEIGHT: f64 = 1.0 / 128.0;
@@ -188,14 +188,14 @@ impl LossOrigin {
 
     /// Processes the fate of a packet. If it is lost, the pacer lets `at_once` packets go at once. Returns the verdict once a packet after
     /// the experiment is acknowledged or lost.
-    pub(super) fn on_fate(&mut self, fate: Fate, at_once: u32) -> Option<Verdict> {
+    pub(super) fn on_fate(&mut self, fate: Fate, doubt: Doubt) -> Option<Verdict> {
         self.calm_at = self.calm_at.filter(|_| !fate.is_calm).or(Some(fate.now));
         let counts = self.ignored.is_none_or(|last| fate.number > last);
         if counts && fate.is_lost {
             if fate.is_calm {
                 self.bursts.on_loss(fate.number);
             } else {
-                self.bursts.on_doubtful_loss(fate.number, at_once);
+                self.bursts.on_doubtful_loss(fate.number, doubt);
             }
         }
         if fate.is_calm && counts {

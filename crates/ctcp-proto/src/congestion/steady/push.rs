@@ -11,9 +11,12 @@ pub(super) const MORE: f64 = 1.25;
 const UNSEEN: u32 = 1;
 const ROUNDS: u32 = 3;
 
-/// The rate follows if it grows by this factor. The delay does not if it grows by at most this fraction.
-const FOLLOWS: f64 = 1.12;
+/// The rate follows if it grows by this share of what the window grows by. The delay does not if it grows by at most this fraction.
+const FOLLOWS: f64 = 0.48;
 const RISE_MAX: u32 = 12;
+
+/// The window must be so much larger than before. If it has just been reduced, an experiment waits until that is visible.
+const LARGER: f64 = 1.2;
 
 /// Round trips between two experiments, initially and when they keep showing a full link.
 const REST_MIN: u32 = 4;
@@ -35,6 +38,8 @@ struct Arrivals {
     time: Duration,
     /// The longer of the mean round trips.
     mean: Duration,
+    /// The larger of the windows with which they were sent.
+    window: f64,
 }
 
 impl Arrivals {
@@ -42,11 +47,17 @@ impl Arrivals {
         self.packets += other.packets;
         self.time += other.time;
         self.mean = self.mean.max(other.mean);
+        self.window = self.window.max(other.window);
     }
 
     fn rate(&self) -> f64 {
-        f64::from(self.packets) / self.time.as_secs_f64().max(1e-6)
+        arrival_rate(self.packets, self.time)
     }
+}
+
+/// Packets per second.
+pub(super) fn arrival_rate(packets: u32, time: Duration) -> f64 {
+    f64::from(packets) / time.as_secs_f64().max(1e-6)
 }
 
 /// The experiments of one flow.
@@ -59,12 +70,25 @@ pub(super) struct Push {
     running: Option<u32>,
     rest: u32,
     rested: u32,
+    /// The window of the running experiment, relative to that before.
+    larger: f64,
+    /// The window at the end of the last round trip.
+    window: f64,
 }
 
 impl Default for Push {
     fn default() -> Self {
         let (before, after) = Default::default();
-        Self { recent: Default::default(), before, after, running: None, rest: REST_MIN, rested: REST_MIN }
+        Self {
+            recent: Default::default(),
+            before,
+            after,
+            running: None,
+            rest: REST_MIN,
+            rested: REST_MIN,
+            larger: MORE,
+            window: 0.0,
+        }
     }
 }
 
@@ -79,13 +103,18 @@ impl Push {
         if self.running.is_some_and(|round| round + UNSEEN < ROUNDS) { MORE } else { 1.0 }
     }
 
-    /// Begins an experiment if the last one was long enough ago. Returns whether it began.
-    pub(super) fn begin(&mut self) -> bool {
+    /// Begins an experiment with a window of `tokens` if the last one was long enough ago. Returns whether the window must not change: it
+    /// began, or begins once earlier changes are visible.
+    pub(super) fn begin(&mut self, tokens: f64) -> bool {
         let is_rested = self.rested >= self.rest && self.recent[1].packets > 0;
         if is_rested {
             let [last, before] = self.recent;
             self.before = last;
             self.before.add(before);
+            self.larger = MORE * tokens / self.before.window.max(1e-3);
+            if self.larger < LARGER {
+                return true;
+            }
             self.after = Arrivals::default();
             self.running = Some(0);
         }
@@ -94,13 +123,20 @@ impl Push {
 
     /// Discards the measurements because the window changed.
     pub(super) fn abandon(&mut self) {
-        *self = Self { rest: self.rest, rested: 0, ..Self::default() };
+        *self = Self { rest: self.rest, rested: 0, window: self.window, ..Self::default() };
     }
 
-    /// A round trip of `time` is over, in which `packets` arrived and the mean sample was `mean`. Returns the result when an experiment
-    /// ends.
-    pub(super) fn on_round(&mut self, packets: u32, time: Duration, mean: Duration) -> Option<Found> {
-        let round_trip = Arrivals { packets, time, mean };
+    /// A round trip of `time` is over, in which `packets` arrived and the mean sample was `mean`. The window is now `tokens`. Returns the
+    /// result when an experiment ends.
+    pub(super) fn on_round(
+        &mut self,
+        packets: u32,
+        time: Duration,
+        mean: Duration,
+        tokens: f64,
+    ) -> Option<Found> {
+        let window = core::mem::replace(&mut self.window, tokens);
+        let round_trip = Arrivals { packets, time, mean, window };
         self.recent = [round_trip, self.recent[0]];
         self.rested = self.rested.saturating_add(1);
         let round = self.running? + 1;
@@ -114,7 +150,8 @@ impl Push {
         self.running = None;
         self.rested = 0;
         let longest = self.before.mean + self.before.mean / RISE_MAX;
-        let is_full = self.after.rate() < FOLLOWS * self.before.rate() || self.after.mean > longest;
+        let least = (1.0 + FOLLOWS * (self.larger - 1.0)) * self.before.rate();
+        let is_full = self.after.rate() < least || self.after.mean > longest;
         self.rest = if is_full { (self.rest * 2).min(REST_MAX) } else { REST_MIN / 2 };
         Some(if is_full { Found::Full } else { Found::Room })
     }
@@ -125,19 +162,20 @@ mod tests {
     use super::*;
 
     const ROUND: Duration = Duration::from_millis(50);
+    const WINDOW: f64 = 64.0;
 
     /// A push after a few round trips of this many packets.
     fn rested(packets: u32) -> Push {
         let mut push = Push::default();
-        (0..REST_MIN).for_each(|_| assert_eq!(push.on_round(packets, ROUND, ROUND), None));
+        (0..REST_MIN).for_each(|_| assert_eq!(push.on_round(packets, ROUND, ROUND, WINDOW), None));
         push
     }
 
     /// The result if the link delivers `before` packets per round trip and then `after`.
     fn found(before: u32, after: u32) -> Option<Found> {
         let mut push = rested(before);
-        assert!(push.begin());
-        [before, after, after].into_iter().find_map(|packets| push.on_round(packets, ROUND, ROUND))
+        assert!(push.begin(WINDOW));
+        [before, after, after].into_iter().find_map(|packets| push.on_round(packets, ROUND, ROUND, WINDOW))
     }
 
     #[test]
@@ -151,11 +189,11 @@ mod tests {
     fn more_is_sent_for_two_round_trips() {
         let mut push = rested(64);
         assert_eq!(push.gain(), 1.0);
-        push.begin();
+        push.begin(WINDOW);
         let gains: Vec<f64> = (0..4)
             .map(|_| {
                 let gain = push.gain();
-                push.on_round(64, ROUND, ROUND);
+                push.on_round(64, ROUND, ROUND, WINDOW);
                 gain
             })
             .collect();
@@ -165,11 +203,28 @@ mod tests {
     #[test]
     fn a_growing_rate_with_a_growing_delay_means_a_full_link() {
         let mut push = rested(64);
-        push.begin();
+        push.begin(WINDOW);
         let longer = ROUND + ROUND / 8;
-        assert_eq!(push.on_round(64, ROUND, ROUND), None);
-        assert_eq!(push.on_round(76, ROUND, ROUND), None);
-        assert_eq!(push.on_round(76, ROUND, longer), Some(Found::Full));
+        assert_eq!(push.on_round(64, ROUND, ROUND, WINDOW), None);
+        assert_eq!(push.on_round(76, ROUND, ROUND, WINDOW), None);
+        assert_eq!(push.on_round(76, ROUND, longer, WINDOW), Some(Found::Full));
+    }
+
+    #[test]
+    fn an_experiment_behind_a_back_off_waits_until_that_is_visible() {
+        let mut push = rested(64);
+        let reduced = 0.8 * WINDOW;
+        assert_eq!(push.on_round(64, ROUND, ROUND, reduced), None);
+        // The last round trips belong to the larger window. The next one does, too, in part.
+        let begun: Vec<bool> = (0..4)
+            .map(|_| {
+                assert!(push.begin(reduced), "the window must not change");
+                let is_running = push.is_running();
+                push.on_round(51, ROUND, ROUND, reduced);
+                is_running
+            })
+            .collect();
+        assert_eq!(begun, [false, false, true, true]);
     }
 
     #[test]
@@ -178,12 +233,14 @@ mod tests {
         let mut waits = Vec::new();
         for after in [64, 64, 80, 64, 64, 64] {
             let mut waited = 0;
-            while !push.begin() {
-                push.on_round(64, ROUND, ROUND);
+            while !push.begin(WINDOW) {
+                push.on_round(64, ROUND, ROUND, WINDOW);
                 waited += 1;
             }
             waits.push(waited);
-            [64, after, after].into_iter().for_each(|packets| _ = push.on_round(packets, ROUND, ROUND));
+            [64, after, after]
+                .into_iter()
+                .for_each(|packets| _ = push.on_round(packets, ROUND, ROUND, WINDOW));
         }
         assert_eq!(waits, [0, 8, 16, 2, 4, 8]);
     }
@@ -191,8 +248,8 @@ mod tests {
     #[test]
     fn an_abandoned_experiment_leaves_no_baseline() {
         let mut push = rested(64);
-        push.begin();
+        push.begin(WINDOW);
         push.abandon();
-        assert!(!push.is_running() && !push.begin());
+        assert!(!push.is_running() && !push.begin(WINDOW));
     }
 }

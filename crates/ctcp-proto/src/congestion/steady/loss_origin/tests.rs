@@ -9,7 +9,7 @@ fn feed(origin: &mut LossOrigin, from: u64, count: u64, every: u64, is_calm: boo
             let is_lost = every > 0 && number.is_multiple_of(every);
             origin.on_fate(
                 Fate { now: Instant::from_millis(number), number: PacketNumber(number), is_lost, is_calm },
-                2,
+                Doubt { at_once: 2, do_singles_count: true },
             )
         })
         .collect();
