@@ -68,10 +68,10 @@ use hold::{Hold, Seen, Step};
 use loss::{BACK_OFF_OVERFLOW, growth_of_reno};
 use loss_origin::{Fate, LossOrigin};
 use neighbours::Neighbours;
-use push::{Found, MORE, Push, arrival_rate};
+use push::{Found, MORE, Push};
 use share::Share;
 use slow_start::{LONG, MANY, SlowStart};
-use tally::{Tally, seconds_ratio};
+use tally::{Tally, arrival_rate, seconds_ratio};
 
 /// Packets in the initial window, which are paced. 46 KB: most short responses fit into one round trip.
 const INITIAL_WINDOW: f64 = 32.0;

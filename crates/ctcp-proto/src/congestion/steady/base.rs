@@ -87,7 +87,7 @@ impl Base {
         if self.samples.count() >= SAMPLES {
             let samples = core::mem::take(&mut self.samples);
             self.noise.on_samples(&samples, window);
-            if self.noise.is_restless() {
+            if self.noise.is_noisy() {
                 self.noisy_series = self.noisy_series.saturating_add(1);
                 self.calm_series = 0;
             } else {
@@ -99,7 +99,7 @@ impl Base {
         if let Some(mean) = self.means.minimum(now.as_nanos()).map(Duration::from_nanos) {
             self.mean = kept_low(self.mean, mean, is_lossy);
         }
-        self.is_restless = self.noise.is_restless() || self.is_restless && self.stays_restless(rtt, window);
+        self.is_restless = self.noise.is_noisy() || self.is_restless && self.stays_restless(rtt, window);
         if !self.is_restless {
             self.noisy_series = 0;
         }
@@ -133,7 +133,7 @@ impl Base {
 
     /// Whether the delay of the latest packets varies, so that more samples say more.
     pub(super) fn is_noisy(&self) -> bool {
-        self.noise.is_restless()
+        self.noise.is_noisy()
     }
 
     /// The standard deviation of samples that is due to the path itself.

@@ -186,8 +186,8 @@ impl LossOrigin {
         }
     }
 
-    /// Processes the fate of a packet. If it is lost, the pacer lets `at_once` packets go at once. Returns the verdict once a packet after
-    /// the experiment is acknowledged or lost.
+    /// Processes the fate of a packet. `doubt` is how far it counts for bursts if it is lost in a moment that is not calm. Returns the verdict
+    /// once a packet after the experiment is acknowledged or lost.
     pub(super) fn on_fate(&mut self, fate: Fate, doubt: Doubt) -> Option<Verdict> {
         self.calm_at = self.calm_at.filter(|_| !fate.is_calm).or(Some(fate.now));
         let counts = self.ignored.is_none_or(|last| fate.number > last);

@@ -63,7 +63,7 @@ impl Noise {
     }
 
     /// Whether hardly any packet takes as little time as the empty path.
-    pub(super) fn is_restless(&self) -> bool {
+    pub(super) fn is_noisy(&self) -> bool {
         self.is_noisy
     }
 
@@ -111,12 +111,12 @@ mod tests {
         };
         let mut noise = Noise::default();
         noise.on_samples(&samples(4_000), 64.0);
-        assert!(noise.is_restless());
+        assert!(noise.is_noisy());
         noise.on_samples(&samples(0), 64.0);
-        assert!(!noise.is_restless(), "a quiet round trip: the earlier variation was not noise");
+        assert!(!noise.is_noisy(), "a quiet round trip: the earlier variation was not noise");
         (0..QUIETEST).for_each(|_| noise.on_samples(&samples(4_000), 64.0));
-        assert!(noise.is_restless());
+        assert!(noise.is_noisy());
         noise.on_samples(&samples(4_000), 4.0);
-        assert!(!noise.is_restless(), "too few packets to tell it from a queue");
+        assert!(!noise.is_noisy(), "too few packets to tell it from a queue");
     }
 }

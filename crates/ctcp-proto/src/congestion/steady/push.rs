@@ -4,6 +4,8 @@
 
 use core::time::Duration;
 
+use super::tally::arrival_rate;
+
 /// How much more is sent.
 pub(super) const MORE: f64 = 1.25;
 
@@ -53,11 +55,6 @@ impl Arrivals {
     fn rate(&self) -> f64 {
         arrival_rate(self.packets, self.time)
     }
-}
-
-/// Packets per second.
-pub(super) fn arrival_rate(packets: u32, time: Duration) -> f64 {
-    f64::from(packets) / time.as_secs_f64().max(1e-6)
 }
 
 /// The experiments of one flow.

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use super::super::Acked;
 use super::super::round::Plateau;
-use super::tally::Tally;
+use super::tally::{Tally, arrival_rate};
 use crate::recovery::rtt::RttView;
 
 /// Minimum queue that ends slow start: an eighth of the path as in HyStart++ (RFC 9406), but not noise. HyStart++ requires 4 ms. Two are
@@ -118,8 +118,8 @@ impl SlowStart {
             self.calm.0 += round.acked;
             self.calm.1 += round.lost;
         }
-        let arrived = |acked: u32, took: Duration| f64::from(acked) / took.as_secs_f64().max(1e-9);
-        let is_slow = arrived(round.acked, took) < SLOW * arrived(self.acked_before, self.took_before);
+        let before = arrival_rate(self.acked_before, self.took_before);
+        let is_slow = arrival_rate(round.acked, took) < SLOW * before;
         self.slow_rounds = if is_slow && is_restless { self.slow_rounds + 1 } else { 0 };
         if let Some(loss) = round.loss() {
             let is_flat = f64::from(round.acked) < MORE_PACKETS * f64::from(self.acked_before);

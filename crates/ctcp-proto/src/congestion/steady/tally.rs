@@ -69,6 +69,11 @@ impl Tally {
     }
 }
 
+/// Packets per second, finite.
+pub(super) fn arrival_rate(packets: u32, time: Duration) -> f64 {
+    f64::from(packets) / time.as_secs_f64().max(1e-6)
+}
+
 /// `part / whole`, finite.
 pub(super) fn seconds_ratio(part: Duration, whole: Duration) -> f64 {
     part.as_secs_f64() / whole.as_secs_f64().max(1e-9)
