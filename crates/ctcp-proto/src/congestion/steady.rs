@@ -310,7 +310,9 @@ impl Steady {
             }
             Mode::SlowStart(mut start) => {
                 let is_restless = self.base.is_restless() && !self.is_thin(acked, tally.acked);
-                let is_full = start.on_round(&tally, acked.rtt.minimum, took.max(base * LONG), is_restless);
+                let took = took.max(base * LONG);
+                let is_full =
+                    start.on_round(&tally, acked.rtt.minimum, took, is_restless, acked.is_app_limited);
                 self.mode = Mode::SlowStart(start);
                 if is_full {
                     self.leave_slow_start(acked, &start);

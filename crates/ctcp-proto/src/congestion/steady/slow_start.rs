@@ -38,6 +38,10 @@ pub(super) const LONG: u32 = 2;
 /// A window of so many packets has samples enough, though not each packet is acknowledged at once.
 pub(super) const MANY: f64 = 256.0;
 
+/// How many round trips with little to send a suspected queue is remembered: as many as the delivery rate. A request may be too short to
+/// confirm it (decision 0056).
+const ROUNDS_REMEMBERED: u32 = 10;
+
 /// State of slow start.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SlowStart {
@@ -111,6 +115,7 @@ impl SlowStart {
         base: Duration,
         took: Duration,
         is_restless: bool,
+        is_app_limited: bool,
     ) -> bool {
         let mut is_full = false;
         self.calm_before = self.calm;
@@ -130,8 +135,9 @@ impl SlowStart {
         }
         (self.acked_before, self.took_before) = (round.acked, took);
         self.rounds += 1;
-        // A whole round trip did not confirm it.
-        if self.suspects.is_some_and(|since| since + 1 < self.rounds) {
+        // A whole round trip did not confirm it. One with little to send does not test it.
+        let tests = if is_app_limited { ROUNDS_REMEMBERED } else { 1 };
+        if self.suspects.is_some_and(|since| since + tests < self.rounds) {
             self.suspects = None;
         }
         is_full
