@@ -3,18 +3,10 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 readonly PATHS=2
-need curl python3
-network
-link '1 rate 20mbit queue 100kb loss 0 delay 10ms'
-link '2 rate 10mbit queue 100kb loss 0 delay 30ms'
-program_and_keys
-random_file "$scratch/www/twenty" 20000000
-start_web
-mkdir -p "$scratch/served"
-start_server --allow-target "$SERVER_ADDRESS" --files "$scratch/served" --files-write
-readonly WEB=http://$SERVER_ADDRESS:8000
-# The aim is two round trips and 200 ms. A busy machine adds to it.
-readonly STALL_MILLISECONDS=1500
+# The aim is two round trips of the slower path and 200 ms, that is 320. A busy machine adds to it.
+readonly STALL_MILLISECONDS=${STALL_MILLISECONDS:-1500}
+# For how long a path is cut.
+readonly OUTAGE_SECONDS=${OUTAGE_SECONDS:-1.5}
 # An idle machine sees 40 ms, as without the second path.
 readonly HARMLESS_MILLISECONDS=400
 # Changes of the client's address during a transfer, and the seconds between two.
@@ -22,6 +14,21 @@ readonly MOVES=${MOVES:-20} MOVE_SECONDS=${MOVE_SECONDS:-0.3}
 # For how long the client's machine sleeps; longer than 30 s exceeds the time after which a silent peer is given up.
 readonly SLEEP_SECONDS=${SLEEP_SECONDS:-5}
 readonly CURL_SECONDS=$((60 + SLEEP_SECONDS))
+
+need curl python3
+network
+link '1 rate 20mbit queue 100kb loss 0 delay 10ms'
+link '2 rate 10mbit queue 100kb loss 0 delay 30ms'
+program_and_keys
+random_file "$scratch/www/twenty" 20000000
+# More than both paths carry while each is cut.
+random_file "$scratch/www/long" "$(awk "BEGIN { print 3750000 * (8 + 2 * $OUTAGE_SECONDS) }")"
+# More than one path carries in all moves.
+random_file "$scratch/www/moved" "$(awk "BEGIN { print 5e6 + 2.5e6 * $MOVES * $MOVE_SECONDS }")"
+start_web
+mkdir -p "$scratch/served"
+start_server --allow-target "$SERVER_ADDRESS" --files "$scratch/served" --files-write
+readonly WEB=http://$SERVER_ADDRESS:8000
 
 # The second path leads to the same address of the server.
 route() { ip -n "$client_ns" route replace "$SERVER_ADDRESS" dev path2 src 10.71.2.2 metric 1000; }
@@ -34,7 +41,15 @@ restart_client() {
     start_client "$@"
 }
 
-# Prints the longest time without a byte on standard input, in milliseconds, after the first.
+# carried INTERFACE: bytes that arrive in a second
+carried() {
+    local before
+    before=$(received "$1")
+    sleep 1
+    echo $(($(received "$1") - before))
+}
+
+# Copies standard input. Prints the longest time without a byte, in milliseconds, after the first.
 stalls() {
     python3 -c '
 import os, sys, time
@@ -46,10 +61,26 @@ while data := os.read(0, 65536):
 print(int(longest * 1000), file=sys.stderr)'
 }
 
-# Starts a download in the background: $download_pid
+# Prints the longest time in which the files of a folder do not grow, in milliseconds, until the process PID ends.
+growth_stalls() {
+    python3 -c '
+import os, sys, time
+folder, pid = sys.argv[1], int(sys.argv[2])
+longest, last, size = 0, None, 0
+while os.path.exists(f"/proc/{pid}"):
+    now = time.monotonic()
+    found = sum(entry.stat().st_size for entry in os.scandir(folder))
+    if found != size:
+        longest, last, size = max(longest, now - (last or now)), now, found
+    time.sleep(0.005)
+print(int(longest * 1000))' "$@"
+}
+
+# begin_download [FILE]: starts a download in the background: $download_pid, $download
 begin_download() {
+    download=${1:-twenty}
     rm -f "$scratch/got"
-    (fetch "$WEB/twenty" - 2>"$scratch/curl" | stalls >"$scratch/got" 2>"$scratch/stall") &
+    (fetch "$WEB/$download" - 2>"$scratch/curl" | stalls >"$scratch/got" 2>"$scratch/stall") &
     download_pid=$!
     background_pids+=("$download_pid")
     wait_until 20 test -s "$scratch/got"
@@ -59,7 +90,7 @@ begin_download() {
 end_download() {
     wait "$download_pid" || true
     cat "$scratch/curl"
-    cmp "$scratch/www/twenty" "$scratch/got" || return 1
+    cmp "$scratch/www/$download" "$scratch/got" || return 1
     echo "longest stall: $(cat "$scratch/stall") ms"
     [ "$(cat "$scratch/stall")" -le "${1:-$STALL_MILLISECONDS}" ]
 }
@@ -74,20 +105,35 @@ both_carry() {
     [ "$first" -ge $((20000000 * $1 / 100)) ] && [ "$second" -ge $((20000000 * $1 / 100)) ]
 }
 
+# One path is cut and returns, then the other. In the third second after its return each carries nearly as much as before.
 each_path_fails() {
-    local before
-    begin_download || return 1
-    sleep 0.5
-    link '1 down'
-    sleep 1.5
-    link '1 up'
+    local number before after
+    begin_download long || return 1
     sleep 1
-    link '2 down'
-    before=$(received path1)
-    sleep 1
-    [ $(($(received path1) - before)) -ge 1000000 ] || { echo 'the first path carries nothing after its return'; return 1; }
-    link '2 up'
+    for number in 1 2; do
+        before=$(carried "path$number")
+        link "$number down"
+        sleep "$OUTAGE_SECONDS"
+        link "$number up"
+        sleep 2
+        after=$(carried "path$number")
+        echo "path $number: $before bytes in the second before, $after in the third second after"
+        [ $((after * 100)) -ge $((before * 80)) ] || { echo 'it carries less than before'; return 1; }
+    done
     end_download
+}
+
+# The connection begins over the second interface while the first one is dead.
+first_is_dead() {
+    local began took
+    link '1 down'
+    restart_client "${both[@]}"
+    began=$(milliseconds)
+    begin_download || return 1
+    took=$(($(milliseconds) - began))
+    link '1 up'
+    echo "first byte after $took ms"
+    end_download && [ "$took" -le 4000 ]
 }
 
 # An interface loses its address, as when it leaves its network, and has one again.
@@ -160,22 +206,29 @@ keep_moving() {
         ip -n "$client_ns" route replace "$SERVER_ADDRESS" dev path1
     done
     echo "$move changes of address"
-    [ "$move" -ge 10 ] || { echo 'the transfer was too short'; return 1; }
+    [ "$move" -ge $((MOVES / 2)) ] || { echo 'the transfer was too short'; return 1; }
 }
 
 moving_download() {
-    begin_download || return 1
+    begin_download moved || return 1
     keep_moving "$download_pid" && end_download
 }
 
 moving_upload() {
-    local upload_pid
-    on_client timeout 60 "$ctcp" put -q "${remote[@]}" "$scratch/www/twenty" >"$scratch/put" 2>&1 &
+    local upload_pid stall
+    rm -f "$scratch"/served/*
+    on_client timeout 60 "$ctcp" put -q "${remote[@]}" "$scratch/www/moved" >"$scratch/put" 2>&1 &
     upload_pid=$!
     background_pids+=("$upload_pid")
+    growth_stalls "$scratch/served" "$upload_pid" >"$scratch/stall" &
+    background_pids+=("$!")
+    stall=$!
     keep_moving "$upload_pid" || return 1
     wait "$upload_pid" || { cat "$scratch/put"; return 1; }
-    cmp "$scratch/www/twenty" "$scratch/served/twenty"
+    wait "$stall"
+    cmp "$scratch/www/moved" "$scratch/served/moved" || return 1
+    echo "longest stall: $(cat "$scratch/stall") ms"
+    [ "$(cat "$scratch/stall")" -le "$STALL_MILLISECONDS" ]
 }
 
 # The client's machine sleeps during a download and wakes with another address.
@@ -195,6 +248,7 @@ both=(--path path1 --path path2)
 restart_client "${both[@]}"
 check 'two paths: both carry the download' shown both_carry 25
 check 'each path fails and returns in a download' shown each_path_fails
+check 'a dead first interface delays the connection by little' shown first_is_dead
 check 'an interface loses its address and has one again' shown interface_leaves_and_returns
 check 'an interface is removed and created again' shown interface_is_replaced
 ip -n "$client_ns" link del direct

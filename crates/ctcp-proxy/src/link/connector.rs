@@ -54,6 +54,9 @@ impl ServerAddress {
 /// How many addresses of the server's name are tried in one attempt.
 pub const SERVER_ADDRESSES_MAX: usize = 8;
 
+/// How long the first try at each of several addresses or places takes at most, so that a dead interface does not delay the others.
+const FIRST_TRY: Duration = Duration::from_millis(1_500);
+
 /// A connector over [`ctcp`].
 #[derive(Debug)]
 pub struct CtcpConnector {
@@ -189,8 +192,9 @@ impl CtcpConnector {
 
     async fn connect_from(
         &self,
-        place: Option<LocalPath>,
+        place: Option<&LocalPath>,
         address: SocketAddr,
+        patience: Duration,
     ) -> Result<ctcp::Connection, ConnectFailure> {
         if let Some(place) = place {
             place
@@ -198,7 +202,7 @@ impl CtcpConnector {
                 .and_then(|socket| self.endpoint.rebind_to(socket))
                 .map_err(|error| format!("{address}: cannot send from {place}: {error}"))?;
         }
-        match timeout(self.attempt, self.endpoint.connect(address, self.server_key)).await {
+        match timeout(patience, self.endpoint.connect(address, self.server_key)).await {
             Ok(Ok(connection)) => Ok(connection),
             Ok(Err(error)) => Err(self.failure(address, &error)),
             Err(_) => Err(silence(address)),
@@ -253,9 +257,14 @@ impl Connector for CtcpConnector {
             return Ok(connection);
         }
         let mut last = ConnectFailure::from(format!("{} has no address", self.server));
-        for address in addresses {
-            for place in self.places(address) {
-                let failure = match self.connect_from(place, address).await {
+        let ways = addresses
+            .into_iter()
+            .flat_map(|address| self.places(address).into_iter().map(move |place| (place, address)));
+        let ways: Vec<_> = ways.collect();
+        let hasty = (ways.len() > 1).then_some(FIRST_TRY.min(self.attempt));
+        for patience in hasty.into_iter().chain([self.attempt]) {
+            for (place, address) in &ways {
+                let failure = match self.connect_from(place.as_ref(), *address, patience).await {
                     Ok(connection) => return Ok(connection),
                     Err(failure) => failure,
                 };
@@ -263,6 +272,10 @@ impl Connector for CtcpConnector {
                 if failure.kind >= last.kind {
                     last = failure;
                 }
+            }
+            // Who answered would answer the same again.
+            if last.kind > FailureKind::NoAnswer {
+                break;
             }
         }
         Err(last)
