@@ -240,7 +240,7 @@ pub(crate) struct RemoteArgs {
     #[arg(long, value_name = "FILE", env = "CTCP_KEY", hide_env_values = true)]
     pub(crate) key: PathBuf,
     /// Send from this network interface or local address (default: chosen by the system). May be repeated: each is a path,
-    /// and the connection uses all of them at once. `auto` uses every interface that has a route to the server
+    /// up to four at a time, and `--paths` says how they are used. `auto` takes every interface that has a route to the server
     #[arg(
         long,
         value_name = "IFACE_OR_ADDR",

@@ -141,16 +141,12 @@ impl Established {
         let main = self.paths.main().id;
         let others = self.paths.iter().filter(|path| path.is_validated() && path.id != main);
         let ids: Vec<PathId> = others.map(|path| path.id).chain([main]).collect();
-        let is_alone = ids.len() == 1;
         let mut closes = Vec::with_capacity(ids.len());
         for id in ids {
             let mut builder = self.open_builder(id, Vec::new(), crate::wire::DATAGRAM_SIZE_MIN);
             builder.write(&Frame::Close { by_application: close.by_application, code: close.code, reason });
             let Ok(datagram) = self.seal(builder) else { continue };
-            let network = self.paths[id].network;
-            // With one path the system chooses the address.
-            let local = network.local.filter(|_| !is_alone);
-            closes.push(PathClose { datagram, network: NetworkPath { local, ..network } });
+            closes.push(PathClose { datagram, network: self.paths[id].network });
         }
         closes
     }

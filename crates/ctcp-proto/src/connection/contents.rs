@@ -36,6 +36,21 @@ pub(crate) struct Contents {
 }
 
 impl Contents {
+    /// Queues the frames to be sent on another path, where their fate is followed from now on.
+    pub(super) fn tell_elsewhere(
+        &mut self,
+        streams: &mut Streams,
+        resets: &mut Resets,
+        keys: &mut Keys,
+        early: &mut Early,
+        changes: &mut PathChanges,
+    ) {
+        self.tell_again(streams, resets, keys, early, changes);
+        self.control.clear();
+        (self.reset_token, self.ticket, self.key_share) = (false, false, false);
+        (self.abandoned, self.path_id) = (None, None);
+    }
+
     /// Queues the frames that still apply to be sent again, after the packet was lost or a probe timeout.
     pub(super) fn tell_again(
         &self,

@@ -34,7 +34,7 @@ pub enum PathError {
     IdsUsedUp,
     /// There is no such path.
     Unknown,
-    /// No other path works.
+    /// There is no other validated path.
     OnlyOne,
 }
 
@@ -45,7 +45,7 @@ impl fmt::Display for PathError {
             Self::TooMany => "the server allows no further path",
             Self::IdsUsedUp => "the connection has used all path ids",
             Self::Unknown => "no such path",
-            Self::OnlyOne => "no other path works",
+            Self::OnlyOne => "there is no other path",
         })
     }
 }
@@ -357,12 +357,24 @@ impl Established {
         self.path_changes.events.push_back(PathEvent::Closed(id));
     }
 
-    /// A path has failed: the others repair what is in flight on it.
+    /// A path has failed: the others repair what is in flight on it, and tell what its packets should have told.
     pub(super) fn on_path_failed(&mut self, id: PathId) {
         // While no path works, more packets would only be lost, too.
-        if self.paths.iter().any(|path| path.id != id && path.is_validated() && !path.is_avoided()) {
-            self.give_up_flight(id);
-            // A reset of the server that was restarted arrives on a path that works.
+        if !self.paths.iter().any(|path| path.id != id && path.is_validated() && !path.is_avoided()) {
+            return;
+        }
+        self.give_up_flight(id);
+        for (_, packet) in self.paths[id].sent.outstanding_mut() {
+            packet.contents.tell_elsewhere(
+                &mut self.streams,
+                &mut self.resets,
+                &mut self.keys,
+                &mut self.early,
+                &mut self.path_changes,
+            );
+        }
+        // A reset of the server that was restarted arrives on a path that works.
+        if !core::mem::replace(&mut self.paths[id].is_left, true) {
             self.resets.tell();
         }
     }

@@ -184,10 +184,8 @@ impl Established {
         let mut position = 0;
         while let Some(id) = self.paths.id_at(position) {
             if self.on_validation_timeout(now, id) {
-                if self.role == Role::Client {
-                    // The server may have heard of it, and keeps a place for it.
-                    self.path_changes.tell(id);
-                }
+                // The server may have heard of it, and keeps a place for it. The client may take it for usable.
+                self.path_changes.tell(id);
                 self.close_path(id);
             } else {
                 position += 1;

@@ -84,6 +84,8 @@ pub(crate) struct Path {
     pub(crate) opening: Option<PathValidation>,
     /// The peer has closed it, but no other path works yet.
     pub(crate) is_leaving: bool,
+    /// It does not answer, and others have taken over.
+    pub(crate) is_left: bool,
     /// The client prefers paths with lower numbers.
     pub(crate) preference: u8,
     /// Symbols of which a copy goes on this path, oldest first.
@@ -128,6 +130,7 @@ impl Path {
             owed,
             opening: None,
             is_leaving: false,
+            is_left: false,
             preference: PREFERENCE_OF_FIRST,
             copies: Copies::default(),
             received: PathReceived::default(),
@@ -170,7 +173,7 @@ impl Path {
         self.is_leaving || self.has_failed()
     }
 
-    /// Whether so many probes were not answered that other paths are used.
+    /// Whether enough probes went unanswered that other paths are used instead.
     pub(crate) fn has_failed(&self) -> bool {
         self.owed.probe.count() >= self.silent_probes()
     }
@@ -425,6 +428,7 @@ impl Path {
         if self.owed.probe.count() >= DEAD_PROBES && self.is_long_unanswered(now) {
             self.revive(now);
         }
+        self.is_left = false;
         self.owed.probe.on_ack();
         self.owed.probes = self.owed.probes.min(1);
         self.on_hop_answer(now);

@@ -205,11 +205,12 @@ impl<C> SentPackets<C> {
     }
 
     /// Removes the oldest packets that are not ack-eliciting if there are many, since a side that sends only ACKs may never get an ACK. An
-    /// ack-eliciting packet is given up if the slots after it are many and mostly not ack-eliciting.
+    /// ack-eliciting packet is given up if the slots after it are many and mostly not ack-eliciting, or if it no longer counts as in flight: a
+    /// path that is dead for hours is probed again and again.
     fn forget_unasked(&mut self) {
         while self.slots.len() > UNASKED_MAX {
-            let is_debt_old =
-                self.slots.len() > DEBT_MAX && self.ack_eliciting_outstanding < self.slots.len() as u64 / 2;
+            let is_unasked = self.ack_eliciting_outstanding < self.slots.len() as u64 / 2;
+            let is_debt_old = self.slots.len() > DEBT_MAX && (is_unasked || self.base < self.flight_begins);
             match self.slots.front() {
                 Some(Slot::Outstanding(packet)) if packet.ack_eliciting && !is_debt_old => return,
                 Some(Slot::Lost { .. }) if !is_debt_old => return,

@@ -81,10 +81,10 @@ fn paths_that_die_while_they_open_leave_no_place_taken_at_the_server() {
     let mut several = Several::with_config(&PATHS, 11, with_ids());
     assert!(several.run(Duration::from_secs(5), |several| several.client.is_connected()));
     several.run(Duration::from_secs(1), |_| false);
-    for round in 0..5 {
+    for round in 0..8 {
         several.add_path(1).expect("room");
-        // The server hears of it, and is heard no more.
-        several.run(Duration::from_millis(30), |_| false);
+        // The server hears of it, and is heard no more, or the client hears it and is heard no more.
+        several.run(Duration::from_millis(if round < 4 { 30 } else { 50 }), |_| false);
         several.lines[1].is_cut = true;
         several.run(Duration::from_secs(40), |_| false);
         several.lines[1].is_cut = false;

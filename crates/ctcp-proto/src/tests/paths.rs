@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use super::several::{Conditions, Several};
 use crate::wire::Frame;
-use crate::{Event, PathError, PathId};
+use crate::{Event, PathError, PathId, TransportConfig};
 
 const fn path(megabits: f64, rtt_ms: u64, loss: f64) -> Conditions {
     Conditions::new(megabits, rtt_ms, loss)
@@ -237,4 +237,29 @@ fn two_paths_that_fail_together_get_few_packets() {
     several.run(Duration::from_secs(5), |_| false);
     let more = sent(&several) - before;
     assert!(more < 200, "{more} datagrams in five seconds without an answer");
+}
+
+#[test]
+fn a_path_that_is_dead_for_hours_costs_the_others_little() {
+    let config = TransportConfig { keep_alive: Some(Duration::from_secs(10)), ..TransportConfig::default() };
+    let paths = [path(20.0, 20, 0.0), path(20.0, 40, 0.0)];
+    let mut several = Several::with_all_paths_of(&paths, 12, config);
+    several.request(5_000_000);
+    several.run(Duration::from_millis(500), |_| false);
+    several.lines[1].is_cut = true;
+    assert!(several.run(Duration::from_secs(20), |several| several.is_done()));
+    several.run(Duration::from_secs(10), |_| false);
+    let sent = |several: &Several| {
+        let server = several.server.as_ref().expect("a connection");
+        several.client.paths()[0].bytes_sent + server.paths()[0].bytes_sent
+    };
+    let before = sent(&several);
+    several.run(Duration::from_secs(60), |_| false);
+    let bytes = sent(&several) - before;
+    assert!(bytes < 2_000, "{bytes} bytes in a minute on the path that works");
+    several.run(Duration::from_secs(3_600), |_| false);
+    several.download(100_000);
+    several.lines[1].is_cut = false;
+    several.run(Duration::from_secs(2), |_| false);
+    assert!(several.client.paths().iter().all(|path| !path.is_avoided), "it is used again");
 }

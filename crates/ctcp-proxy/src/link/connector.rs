@@ -54,7 +54,8 @@ impl ServerAddress {
 /// How many addresses of the server's name are tried in one attempt.
 pub const SERVER_ADDRESSES_MAX: usize = 8;
 
-/// How long the first try at each of several addresses or places takes at most, so that a dead interface does not delay the others.
+/// How long the first try at each of several addresses or places takes at most, so that a dead interface does not delay the others. If all
+/// fail, each is tried again for the full time.
 const FIRST_TRY: Duration = Duration::from_millis(1_500);
 
 /// A connector over [`ctcp`].
@@ -76,7 +77,7 @@ pub struct CtcpConnector {
     pub via: Ways,
     /// The one that carries a new connection.
     first_way: First,
-    /// How long an attempt at one address may take. This also bounds how late a change of the server's name is noticed.
+    /// How long an attempt at one address may take.
     pub attempt: Duration,
 }
 
@@ -190,6 +191,13 @@ impl CtcpConnector {
         if places.is_empty() { vec![None] } else { places.into_iter().map(Some).collect() }
     }
 
+    /// The ways to the server: from each place to each of its addresses.
+    fn ways(&self, addresses: &[SocketAddr]) -> Vec<(Option<LocalPath>, SocketAddr)> {
+        let from =
+            |&address: &SocketAddr| self.places(address).into_iter().map(move |place| (place, address));
+        addresses.iter().flat_map(from).collect()
+    }
+
     async fn connect_from(
         &self,
         place: Option<&LocalPath>,
@@ -257,14 +265,11 @@ impl Connector for CtcpConnector {
             return Ok(connection);
         }
         let mut last = ConnectFailure::from(format!("{} has no address", self.server));
-        let ways = addresses
-            .into_iter()
-            .flat_map(|address| self.places(address).into_iter().map(move |place| (place, address)));
-        let ways: Vec<_> = ways.collect();
-        let hasty = (ways.len() > 1).then_some(FIRST_TRY.min(self.attempt));
+        let hasty = (self.ways(&addresses).len() > 1).then_some(FIRST_TRY.min(self.attempt));
         for patience in hasty.into_iter().chain([self.attempt]) {
-            for (place, address) in &ways {
-                let failure = match self.connect_from(place.as_ref(), *address, patience).await {
+            // Interfaces come and go meanwhile.
+            for (place, address) in self.ways(&addresses) {
+                let failure = match self.connect_from(place.as_ref(), address, patience).await {
                     Ok(connection) => return Ok(connection),
                     Err(failure) => failure,
                 };
@@ -273,7 +278,7 @@ impl Connector for CtcpConnector {
                     last = failure;
                 }
             }
-            // Who answered would answer the same again.
+            // A server that has answered would give the same answer.
             if last.kind > FailureKind::NoAnswer {
                 break;
             }
@@ -283,7 +288,9 @@ impl Connector for CtcpConnector {
 
     async fn confirm(&self, connection: &ctcp::Connection) -> Result<(), ConnectFailure> {
         let address = connection.remote_address();
-        match timeout(self.attempt, connection.connected()).await {
+        let has_others = self.places(address).len() > 1;
+        let patience = if has_others { FIRST_TRY.min(self.attempt) } else { self.attempt };
+        match timeout(patience, connection.connected()).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(self.failure(address, &ConnectError::Failed(error))),
             Err(_) => {

@@ -6,7 +6,7 @@ use core::str::FromStr;
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 
-use ctcp::{LocalPath, PREFERENCE_OF_FIRST, PathError, PathStats};
+use ctcp::{LocalPath, PREFERENCE_OF_FIRST, PathError, PathId, PathStats};
 use tokio::time::{Instant, sleep};
 use tracing::{debug, info, warn};
 
@@ -25,6 +25,9 @@ pub(super) const RETRY_MIN: Duration = Duration::from_secs(5);
 
 /// A longer pause is this share of the time since the first try. Each try uses one of 255 ids: 90 of them last for ten days.
 const RETRY_SHARE: u32 = 8;
+
+/// After this time without an answer a path leads to another address of the server, if it has one.
+const DEAD: Duration = Duration::from_secs(30);
 
 /// Where the paths of a client begin.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +69,12 @@ pub(super) struct PathKeeper<'a> {
     endpoint: &'a ctcp::Endpoint,
     connection: &'a ctcp::Connection,
     tries: BTreeMap<IpAddr, Try>,
+    /// Since when paths do not answer.
+    silent: BTreeMap<PathId, Instant>,
+    /// How many paths from a place were given up because they did not answer.
+    given_up: BTreeMap<IpAddr, usize>,
+    /// The places of paths.
+    places: BTreeMap<IpAddr, LocalPath>,
     /// The addresses of the sockets that were added for paths.
     sockets: BTreeSet<IpAddr>,
     /// The index of the interface to which the socket of a local address is bound.
@@ -73,6 +82,8 @@ pub(super) struct PathKeeper<'a> {
     /// The choices without an address, about which the user was warned.
     missing: BTreeSet<String>,
     ids_are_used_up: bool,
+    /// The user was told that the server allows no further path.
+    has_told_of_limit: bool,
     /// Paths that were opened, and when the last one was.
     opened: u32,
     opened_at: Option<Instant>,
@@ -182,10 +193,14 @@ impl<'a> PathKeeper<'a> {
             endpoint,
             connection,
             tries: BTreeMap::new(),
+            silent: BTreeMap::new(),
+            given_up: BTreeMap::new(),
+            places: BTreeMap::new(),
             sockets: BTreeSet::new(),
             interfaces: BTreeMap::new(),
             missing: BTreeSet::new(),
             ids_are_used_up: false,
+            has_told_of_limit: false,
             opened: 0,
             opened_at: None,
             first: None,
@@ -241,8 +256,10 @@ impl<'a> PathKeeper<'a> {
                     if path.is_validated {
                         self.tries.remove(&ways[0].0);
                         self.first.get_or_insert_with(|| (place.clone(), position));
+                        path.local.map(|local| self.places.insert(local, place.clone()));
                     }
                     self.renew_socket(&place, path);
+                    self.give_up_if_dead(path, &ways, &open);
                 }
                 None => self.open(&place, &ways, position),
             }
@@ -250,7 +267,21 @@ impl<'a> PathKeeper<'a> {
         // An address that returns may lead through another network.
         self.tries.retain(|local, _| present.contains(local));
         for path in &open {
-            self.close_if_gone(path, &present);
+            self.close_if_gone(path, &present, &open);
+        }
+        self.silent.retain(|id, _| open.iter().any(|path| path.id == *id));
+    }
+
+    /// Closes a path that has not answered for long, so that the next one from its place leads to another address of the server.
+    fn give_up_if_dead(&mut self, path: &PathStats, ways: &Ways, open: &[PathStats]) {
+        if !path.is_avoided || ways.len() == 1 || !open.iter().any(|other| works(other, path.id)) {
+            self.silent.remove(&path.id);
+            return;
+        }
+        let since = *self.silent.entry(path.id).or_insert_with(Instant::now);
+        if since.elapsed() >= DEAD && self.connection.abandon_path(path.id).is_ok() {
+            *self.given_up.entry(ways[0].0).or_default() += 1;
+            info!(remote = %path.remote, path = path.id.0, "path closed: nothing answers");
         }
     }
 
@@ -276,7 +307,8 @@ impl<'a> PathKeeper<'a> {
         let tried = earlier.unwrap_or(Try { since: now, next: now, count: 0 });
         let pause = RETRY_MIN.max((now - tried.since) / RETRY_SHARE);
         let count = earlier.map_or(0, |earlier| earlier.count + 1);
-        let (local, remote) = ways[(position + count) % ways.len()];
+        let given_up = self.given_up.get(&ways[0].0).copied().unwrap_or_default();
+        let (local, remote) = ways[(position + given_up + count) % ways.len()];
         // What was not sent is no try.
         self.tries.insert(ways[0].0, Try { next: now + RETRY_MIN, ..tried });
         let socket = place.bind(remote).and_then(|socket| self.endpoint.add_socket(socket));
@@ -296,6 +328,9 @@ impl<'a> PathKeeper<'a> {
             }
             Err(error @ PathError::IdsUsedUp) if !core::mem::replace(&mut self.ids_are_used_up, true) => {
                 warn!(%place, %error, "no new path until the client connects again");
+            }
+            Err(error @ PathError::TooMany) if !core::mem::replace(&mut self.has_told_of_limit, true) => {
+                warn!(%place, %error, "no new path from there while the others are open");
             }
             Err(error) => debug!(%place, %error, "no new path"),
         }
@@ -324,14 +359,33 @@ impl<'a> PathKeeper<'a> {
         }
     }
 
-    /// Closes a path whose address the machine no longer has, if another one works.
-    fn close_if_gone(&mut self, path: &PathStats, present: &[IpAddr]) {
+    /// Closes a path whose address the machine no longer has, if another one works. An address that is only no longer preferred, such as an
+    /// old temporary one of IPv6, is used until the place has a path from its new address.
+    fn close_if_gone(&mut self, path: &PathStats, present: &[IpAddr], open: &[PathStats]) {
         let Some(local) = path.local.filter(|local| !present.contains(local)) else { return };
+        let place = self.places.get(&local);
+        let is_of_place = |other: &PathStats| {
+            other.local.is_some_and(|other| present.contains(&other) && self.places.get(&other) == place)
+        };
+        let is_replaced = open.iter().any(|other| works(other, path.id) && is_of_place(other));
+        if is_still_here(local) && !is_replaced {
+            return;
+        }
         if !present.is_empty() && self.connection.abandon_path(path.id).is_ok() {
             self.endpoint.remove_socket(local);
             info!(%local, path = path.id.0, "path closed: its address is gone");
         }
     }
+}
+
+/// Whether a path other than `id` works.
+fn works(path: &PathStats, id: PathId) -> bool {
+    path.id != id && path.is_validated && !path.is_avoided
+}
+
+/// Whether the machine has this address.
+fn is_still_here(local: IpAddr) -> bool {
+    std::net::UdpSocket::bind((local, 0)).is_ok()
 }
 
 /// The sockets of a connection that is over would receive what belongs to the next one.

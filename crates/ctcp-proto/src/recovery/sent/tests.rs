@@ -294,6 +294,20 @@ fn the_first_outstanding_packet_after_a_number_is_found_whatever_was_forgotten()
 }
 
 #[test]
+fn a_path_that_answers_no_probe_remembers_few_of_them() {
+    let mut ledger = SentPackets::new();
+    for number in 0..100_000 {
+        ledger.on_sent(packet(number, at(number)));
+        ledger.give_up_flight(ledger.next_number());
+        if ledger.has_given_up() {
+            ledger.detect_losses(at(number), THRESHOLDS, &mut Vec::new());
+        }
+        assert!(ledger.slots.len() <= DEBT_MAX + 1);
+    }
+    assert_eq!((ledger.packets_in_flight(), ledger.bytes_in_flight()), (0, 0));
+}
+
+#[test]
 fn packets_given_up_leave_the_window_and_are_still_reported() {
     let mut ledger = ledger(10);
     ledger.give_up_flight(PacketNumber(4));
