@@ -25,6 +25,10 @@ const MIN_ACK_DELAY: Duration = Duration::from_millis(1);
 /// Maximum length of a PATH_ACK in a packet: a bitmap of nearly 4000 packets, and room for a report and a useful symbol.
 const PATH_ACK_SIZE_MAX: usize = 500;
 
+/// The same while every second packet and each gap is acknowledged: a bitmap of a thousand packets, most of which hundreds of others cover,
+/// too.
+const PATH_ACK_SIZE_MAX_FREQUENT: usize = 128;
+
 /// Number of ack-eliciting packets covered by one ACK.
 pub(crate) const PACKETS_PER_ACK: u32 = 2;
 
@@ -189,7 +193,9 @@ impl AckScheduler {
         if self.wants_confirmation(now) {
             builder.write(&Frame::Ping);
         }
-        builder.write_path_ack(&frame, PATH_ACK_SIZE_MAX).then(|| self.largest()).flatten()
+        let is_frequent = self.packets <= PACKETS_PER_ACK && self.hurries_at_gaps;
+        let size_max = if is_frequent { PATH_ACK_SIZE_MAX_FREQUENT } else { PATH_ACK_SIZE_MAX };
+        builder.write_path_ack(&frame, size_max).then(|| self.largest()).flatten()
     }
 
     /// An ACK of everything received was sent, in a packet that is ack-eliciting itself or not.

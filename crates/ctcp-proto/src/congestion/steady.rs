@@ -309,10 +309,10 @@ impl Steady {
                 self.leave_lossy_slow_start(acked, &start, &tally);
             }
             Mode::SlowStart(mut start) => {
-                let is_restless = self.base.is_restless() && !self.is_thin(acked, tally.acked);
+                let is_thin = self.is_thin(acked, tally.acked);
+                let is_restless = self.base.is_restless() && !is_thin;
                 let took = took.max(base * LONG);
-                let is_full =
-                    start.on_round(&tally, acked.rtt.minimum, took, is_restless, acked.is_app_limited);
+                let is_full = start.on_round(&tally, acked.rtt.minimum, took, is_restless, is_thin);
                 self.mode = Mode::SlowStart(start);
                 if is_full {
                     self.leave_slow_start(acked, &start);

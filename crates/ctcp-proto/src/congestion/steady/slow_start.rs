@@ -115,7 +115,7 @@ impl SlowStart {
         base: Duration,
         took: Duration,
         is_restless: bool,
-        is_app_limited: bool,
+        is_thin: bool,
     ) -> bool {
         let mut is_full = false;
         self.calm_before = self.calm;
@@ -136,7 +136,7 @@ impl SlowStart {
         (self.acked_before, self.took_before) = (round.acked, took);
         self.rounds += 1;
         // A whole round trip did not confirm it. One with little to send does not test it.
-        let tests = if is_app_limited { ROUNDS_REMEMBERED } else { 1 };
+        let tests = if is_thin { ROUNDS_REMEMBERED } else { 1 };
         if self.suspects.is_some_and(|since| since + tests < self.rounds) {
             self.suspects = None;
         }
