@@ -8,7 +8,7 @@ use ctcp_base::Instant;
 use super::{Connection, ConnectionStats, Established, State};
 use crate::error::{CloseReason, ConnectionError};
 use crate::event::{EndpointEvent, Event};
-use crate::id::PathId;
+use crate::id::{PathId, Role};
 use crate::message::Incoming;
 use crate::network::{NetworkPath, Transmit};
 use crate::stream::Streams;
@@ -141,12 +141,21 @@ impl Established {
         let main = self.paths.main().id;
         let others = self.paths.iter().filter(|path| path.is_validated() && path.id != main);
         let ids: Vec<PathId> = others.map(|path| path.id).chain([main]).collect();
+        let is_alone = ids.len() == 1;
         let mut closes = Vec::with_capacity(ids.len());
         for id in ids {
             let mut builder = self.open_builder(id, Vec::new(), crate::wire::DATAGRAM_SIZE_MIN);
             builder.write(&Frame::Close { by_application: close.by_application, code: close.code, reason });
             let Ok(datagram) = self.seal(builder) else { continue };
-            closes.push(PathClose { datagram, network: self.paths[id].network });
+            let network = self.paths[id].network;
+            let of_system = NetworkPath { local: None, ..network };
+            // A client's last address may be gone. Its path may also have a socket of its own, if it is not the first one.
+            if self.role == Role::Client && is_alone {
+                closes.push(PathClose { datagram: datagram.clone(), network: of_system });
+            }
+            if self.role == Role::Server || !is_alone || id != PathId(0) {
+                closes.push(PathClose { datagram, network });
+            }
         }
         closes
     }
