@@ -36,16 +36,8 @@ pub(crate) struct Contents {
 }
 
 impl Contents {
-    /// Queues the frames to be sent on another path, where their fate is followed from now on.
-    pub(super) fn tell_elsewhere(
-        &mut self,
-        streams: &mut Streams,
-        resets: &mut Resets,
-        keys: &mut Keys,
-        early: &mut Early,
-        changes: &mut PathChanges,
-    ) {
-        self.tell_again(streams, resets, keys, early, changes);
+    /// The frames of [`Self::tell_again`] go on another path, where their fate is followed from now on.
+    pub(super) fn forget_told(&mut self) {
         self.control.clear();
         (self.reset_token, self.ticket, self.key_share) = (false, false, false);
         (self.abandoned, self.path_id) = (None, None);

@@ -357,7 +357,7 @@ impl Established {
         self.path_changes.events.push_back(PathEvent::Closed(id));
     }
 
-    /// A path has failed: the others repair what is in flight on it, and tell what its packets should have told.
+    /// A path has failed, and what its packets should have told is queued: the others repair what is in flight on it, and tell that.
     pub(super) fn on_path_failed(&mut self, id: PathId) {
         // While no path works, more packets would only be lost, too.
         if !self.paths.iter().any(|path| path.id != id && path.is_validated() && !path.is_avoided()) {
@@ -365,13 +365,7 @@ impl Established {
         }
         self.give_up_flight(id);
         for (_, packet) in self.paths[id].sent.outstanding_mut() {
-            packet.contents.tell_elsewhere(
-                &mut self.streams,
-                &mut self.resets,
-                &mut self.keys,
-                &mut self.early,
-                &mut self.path_changes,
-            );
+            packet.contents.forget_told();
         }
         // A reset of the server that was restarted arrives on a path that works.
         if !core::mem::replace(&mut self.paths[id].is_left, true) {

@@ -368,7 +368,7 @@ impl<'a> PathKeeper<'a> {
             other.local.is_some_and(|other| present.contains(&other) && self.places.get(&other) == place)
         };
         let is_replaced = open.iter().any(|other| works(other, path.id) && is_of_place(other));
-        if is_still_here(local) && !is_replaced {
+        if !is_replaced && is_still_here(local) {
             return;
         }
         if !present.is_empty() && self.connection.abandon_path(path.id).is_ok() {
