@@ -5,6 +5,7 @@ mod crowd;
 mod oracle;
 mod path;
 mod run;
+mod shared;
 
 use std::io;
 

@@ -23,6 +23,7 @@ pub(crate) use unlimited::Unlimited;
 
 mod ctcp;
 mod cubic;
+mod cubic_growth;
 mod reno;
 mod round;
 mod steady;

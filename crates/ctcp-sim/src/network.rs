@@ -29,6 +29,8 @@ pub struct FlowConfig {
     /// An optional link between the sender and its router; forward leads away from the sender. Without it the sender is
     /// wired to the router.
     pub access: Option<PathConfig>,
+    /// Further links of a sender that has an access link, to the same router. It has an address on each and opens a path from there.
+    pub further: Vec<PathConfig>,
     /// The channel of symbolic coding, in which combinations have no coefficients and no payload
     /// ([`ctcp_baselines::symbolic`]).
     pub symbolic: Option<SymbolicChannel>,
@@ -38,7 +40,14 @@ impl FlowConfig {
     /// Creates a flow that starts at once.
     #[must_use]
     pub fn new(script: Script, transport: &TransportConfig) -> Self {
-        Self { script, transport: transport.clone(), start: Duration::ZERO, access: None, symbolic: None }
+        Self {
+            script,
+            transport: transport.clone(),
+            start: Duration::ZERO,
+            access: None,
+            further: Vec::new(),
+            symbolic: None,
+        }
     }
 
     /// Returns the flow with a start after `start`.
@@ -59,6 +68,16 @@ impl FlowConfig {
     #[must_use]
     pub fn over(self, access: PathConfig) -> Self {
         Self { access: Some(access), ..self }
+    }
+
+    /// Returns the flow with several access links.
+    ///
+    /// # Panics
+    /// Panics if there is none.
+    #[must_use]
+    pub fn over_several(self, access: &[PathConfig]) -> Self {
+        let (first, further) = access.split_first().expect("a link");
+        Self { access: Some(first.clone()), further: further.to_vec(), ..self }
     }
 }
 

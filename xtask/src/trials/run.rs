@@ -6,10 +6,12 @@ use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
+use ctcp_proto::PathMode;
 use ctcp_sim::measure::goodput_share;
 
 use super::crowd::{self, Crowd};
 use super::path::{RandomPath, Transfer};
+use super::shared::{self, Shared};
 use super::transport;
 
 /// The options of a run.
@@ -31,8 +33,8 @@ struct Options {
 }
 
 /// How the commands are used.
-const USAGE: &str = "trials paths|trace|crowd [--design PROFILE[/CONGESTION]] [--jobs N]; \
-                     paths, trace: [--first SEED] [--packets N]; paths: [--seeds N]; crowd: [--seconds N] [--only TEXT]";
+const USAGE: &str = "trials paths|trace|crowd|shared [--design PROFILE[/CONGESTION]] [--jobs N]; \
+                     paths, trace: [--first SEED] [--packets N]; paths, shared: [--seeds N]; crowd, shared: [--seconds N] [--only TEXT]";
 
 /// Runs what the arguments request.
 ///
@@ -45,6 +47,7 @@ pub(crate) fn run(mut arguments: impl Iterator<Item = String>) -> io::Result<()>
         "paths" => paths(&options),
         "trace" => trace(&options),
         "crowd" => crowds(&options),
+        "shared" => shared(&options),
         _ => Err(io::Error::other(USAGE)),
     }
 }
@@ -199,6 +202,43 @@ fn crowds(options: &Options) -> io::Result<()> {
         println!("{}: {ours} | reno {reno} {}", cells[index], verdict.join(", "));
     });
     println!("{failed} of {} cells failed", cells.len());
+    Ok(())
+}
+
+fn shared(options: &Options) -> io::Result<()> {
+    let cells: Vec<Shared> =
+        shared::cells().into_iter().filter(|cell| cell.to_string().contains(&options.only)).collect();
+    let ours = transport(&options.design)?;
+    let cubic = transport("tcp/cubic")?;
+    let time = Duration::from_secs(options.seconds);
+    let others = [
+        (&cubic, 1, PathMode::Aggregate),
+        (&ours, 1, PathMode::Aggregate),
+        (&ours, 2, PathMode::Aggregate),
+        (&ours, 2, PathMode::Independent),
+    ];
+    let seeds = options.seeds as usize;
+    let work = |index: usize| {
+        let cell = cells[index / seeds];
+        let seed = options.first + (index % seeds) as u64;
+        others.map(|other| cell.run(seed, &cubic, other, time))
+    };
+    let mut runs = Vec::new();
+    in_parallel(options.jobs, cells.len() * seeds, work, |index, shares| {
+        runs.push(shares);
+        if runs.len() < seeds {
+            return;
+        }
+        let medians: Vec<_> = (0..others.len())
+            .map(|other| shared::medians(&runs.iter().map(|run| run[other]).collect::<Vec<_>>()))
+            .collect();
+        runs.clear();
+        print!("{}: beside Cubic {}", cells[index / seeds], medians[0]);
+        for (name, shares) in ["one path", "two", "two independent"].iter().zip(&medians[1..]) {
+            print!(", {name} {shares} kept {:.3}", shares.kept(&medians[0]));
+        }
+        println!();
+    });
     Ok(())
 }
 

@@ -10,10 +10,7 @@
 //!
 //! Where a Reno flow would be faster, it grows as fast as Reno (section 4.3). Slow start is that of RFC 5681, without HyStart++.
 
-use core::time::Duration;
-
-use ctcp_base::Instant;
-
+use super::cubic_growth::Growth;
 use super::round::Round;
 use super::{Acked, Controller, Lost, Phase, Sent, TimedOut, WINDOW_MAX, WINDOW_MIN, pacing_rate};
 use crate::PacketNumber;
@@ -21,12 +18,8 @@ use crate::recovery::rtt::RttView;
 
 /// RFC 6928.
 const INITIAL_WINDOW: f64 = 10.0;
-/// Section 5: aggressiveness, in packets per second cubed.
-const C: f64 = 0.4;
 /// Section 4.6: the multiplicative decrease factor.
 const BETA: f64 = 0.7;
-/// Section 4.3: Reno's additive increase for this decrease factor at the same average rate.
-const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 /// RFC 5681 3.1.
 const LOSS_WINDOW: f64 = 1.0;
 
@@ -38,23 +31,11 @@ const PACING_GAIN_SLOW_START: f64 = 2.0;
 pub(super) struct Cubic {
     window: f64,
     threshold: f64,
-    /// The window before the last reduction.
-    window_max: f64,
-    epoch: Option<Epoch>,
+    growth: Growth,
     backed_off: Round,
     is_recovering: bool,
     datagram: u64,
     rtt: Option<RttView>,
-}
-
-/// State of congestion avoidance since the last reduction.
-#[derive(Clone, Copy, Debug)]
-struct Epoch {
-    start: Instant,
-    /// Seconds until the window is back at its old size.
-    k: f64,
-    /// The window that Reno would have.
-    estimate: f64,
 }
 
 impl Cubic {
@@ -63,8 +44,7 @@ impl Cubic {
         Self {
             window: INITIAL_WINDOW,
             threshold: f64::INFINITY,
-            window_max: 0.0,
-            epoch: None,
+            growth: Growth::default(),
             backed_off: Round::default(),
             is_recovering: false,
             datagram,
@@ -77,11 +57,8 @@ impl Cubic {
     }
 
     fn reduce(&mut self) {
-        // Section 4.7: a flow that did not regain its old window releases capacity to others.
-        let has_lost_ground = self.window < self.window_max;
-        self.window_max = if has_lost_ground { self.window * (1.0 + BETA) / 2.0 } else { self.window };
+        self.growth.on_reduction(self.window, BETA);
         self.threshold = (self.window * BETA).max(WINDOW_MIN);
-        self.epoch = None;
     }
 
     fn back_off(&mut self, largest_sent: PacketNumber) {
@@ -89,23 +66,6 @@ impl Cubic {
         self.window = self.threshold;
         self.backed_off.begin(largest_sent);
         self.is_recovering = true;
-    }
-
-    /// Section 4.2: grows towards the value of the cubic function a round trip later.
-    fn grow(&mut self, now: Instant, rtt: Duration) {
-        let window = self.window;
-        let window_max = self.window_max;
-        let epoch = self.epoch.get_or_insert_with(|| Epoch {
-            start: now,
-            k: cube_root((window_max - window).max(0.0) / C),
-            estimate: window,
-        });
-        let origin = if epoch.k > 0.0 { window_max } else { window.max(window_max) };
-        let t = (now - epoch.start).as_secs_f64() + rtt.as_secs_f64() - epoch.k;
-        let target = (origin + C * t * t * t).clamp(window, 1.5 * window);
-        // Once the estimate of Reno's window exceeds the old maximum, it grows as fast as Reno.
-        epoch.estimate += if epoch.estimate < window_max { ALPHA } else { 1.0 } / window;
-        self.window = (window + (target - window) / window).max(epoch.estimate).min(WINDOW_MAX);
     }
 }
 
@@ -124,11 +84,11 @@ impl Controller for Cubic {
             self.back_off(acked.largest_sent);
         } else if acked.is_app_limited {
             // Section 5.8: the window does not grow while there is nothing to send.
-            self.epoch = None;
+            self.growth.pause();
         } else if self.is_slow_start() {
             self.window = (self.window + 1.0).min(WINDOW_MAX);
         } else {
-            self.grow(acked.now, acked.rtt.smoothed);
+            self.window = self.growth.grow(acked.now, acked.rtt.smoothed, self.window, 1.0);
         }
     }
 
@@ -174,23 +134,13 @@ impl Controller for Cubic {
     }
 }
 
-/// Newton's method from above with basic operations only, so that the result has the same bits on every machine.
-fn cube_root(value: f64) -> f64 {
-    if !value.is_finite() || value <= 0.0 {
-        return 0.0;
-    }
-    let mut root = value.max(1.0);
-    loop {
-        let next = (2.0 * root + value / (root * root)) / 3.0;
-        if next >= root {
-            return root;
-        }
-        root = next;
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use core::time::Duration;
+
+    use ctcp_base::Instant;
+
+    use super::super::cubic_growth::alpha_of_reno;
     use super::*;
     use crate::recovery::rtt::{INITIAL_RTT, RttEstimator};
 
@@ -221,13 +171,6 @@ mod tests {
     }
 
     #[test]
-    fn cube_roots_are_exact_enough() {
-        for (value, root) in [(0.0, 0.0), (1e-6, 0.01), (1.0, 1.0), (27.0, 3.0), (1e9, 1_000.0)] {
-            assert!((cube_root(value) - root).abs() <= 1e-9 * root, "{value}: {}", cube_root(value));
-        }
-    }
-
-    #[test]
     fn the_window_regains_its_size_k_seconds_after_a_reduction_and_then_grows_further() {
         let mut now = Instant::from_secs(10);
         let mut cubic = Cubic { window: 1_000.0, ..Cubic::new(1200) };
@@ -246,7 +189,7 @@ mod tests {
         let mut cubic = Cubic { window: 20.0, ..Cubic::new(1200) };
         cubic.back_off(PacketNumber(5));
         let grown = run(&mut cubic, &mut now, 2) - 14.0;
-        assert!(grown > 0.9 * 20.0 * ALPHA, "{grown} in twenty round trips");
+        assert!(grown > 0.9 * 20.0 * alpha_of_reno(BETA), "{grown} in twenty round trips");
     }
 
     #[test]
@@ -254,7 +197,7 @@ mod tests {
         let mut cubic = Cubic { window: 100.0, ..Cubic::new(1200) };
         cubic.back_off(PacketNumber(5));
         cubic.back_off(PacketNumber(6));
-        assert!((cubic.window_max - 70.0 * 0.85).abs() < 1e-9 && (cubic.window() - 49.0).abs() < 1e-9);
+        assert!((cubic.growth.window_max - 70.0 * 0.85).abs() < 1e-9 && (cubic.window() - 49.0).abs() < 1e-9);
         let rtt = RttEstimator::new(INITIAL_RTT).view(Instant::ZERO);
         let timed_out = TimedOut { now: Instant::ZERO, in_flight: 9, largest_sent: PacketNumber(9), rtt };
         for _ in 0..3 {

@@ -26,8 +26,8 @@
 //!       ^                                                                |  ^  |   | timeout: half or all of the window
 //!       | timeout                   four back-offs and still a queue:    |  |  '---'  is regained by doubling
 //!       '--- in SlowStart           another flow causes it               v  | the queue is gone
-//!                                                                      Compete: one packet per round trip more, back off at loss,
-//!                                                                               like TCP
+//!                                                                      Compete: growth of CUBIC, back-offs at loss and at those of
+//!                                                                               others
 //! ```
 //!
 //! A back-off is also an experiment: a queue that does not react to it at all is not a queue but a longer path, and becomes the new base.
@@ -39,6 +39,7 @@ use core::time::Duration;
 
 use ctcp_base::Instant;
 
+use super::cubic_growth::Growth;
 use super::round::Round;
 use super::{Acked, BACK_OFF_MARK, Controller, Lost, Phase, Sent, TimedOut, WINDOW_MAX, pacing_rate};
 use crate::PacketNumber;
@@ -54,6 +55,7 @@ mod loss_origin;
 mod neighbours;
 mod noise;
 mod pause;
+mod peak;
 mod push;
 mod samples;
 mod share;
@@ -65,9 +67,10 @@ use base::Base;
 use breaker::Breaker;
 use calm::own_queue;
 use hold::{Hold, Seen, Step};
-use loss::{BACK_OFF_OVERFLOW, growth_of_reno};
+use loss::{BACK_OFF_OVERFLOW, OVERFLOW_AT};
 use loss_origin::{Fate, LossOrigin};
 use neighbours::Neighbours;
+use peak::Peak;
 use push::{Found, MORE, Push};
 use share::Share;
 use slow_start::{LONG, MANY, SlowStart};
@@ -169,9 +172,10 @@ pub(super) struct Steady {
     /// When a round trip last saw the queue nearly empty, or nothing was in flight.
     empty_at: Option<Instant>,
     compete_for: Duration,
-    /// Growth in packets per round trip while competing.
-    compete_growth: f64,
+    /// The growth while competing.
+    growth: Growth,
     share: Share,
+    peak: Peak,
     rtt: Option<RttView>,
     rate: Option<f64>,
     breaker: Breaker,
@@ -217,8 +221,9 @@ impl Steady {
             yielding: None,
             empty_at: None,
             compete_for: COMPETE_MIN,
-            compete_growth: growth_of_reno(BACK_OFF_OVERFLOW),
+            growth: Growth::default(),
             share: Share::default(),
+            peak: Peak::default(),
             rtt: None,
             rate: None,
             breaker: Breaker::default(),
@@ -326,7 +331,8 @@ impl Steady {
             Mode::Compete { until } if queue < target && acked.now > until => {
                 self.mode = Mode::Hold(Hold::new());
             }
-            Mode::Hold(_) | Mode::Compete { .. } => {}
+            Mode::Compete { .. } => self.on_compete_round(acked, queue),
+            Mode::Hold(_) => {}
         }
     }
 
@@ -367,7 +373,8 @@ impl Steady {
     fn on_hold_round(&mut self, acked: &Acked, mut hold: Hold, queue: Duration, rate: f64) {
         let base = self.base.empty(&acked.rtt);
         let (target, is_restless) = (self.target(&acked.rtt), self.base.is_restless());
-        let seen = Seen { base, queue, target, rate, is_lossy: self.is_lossy, is_restless };
+        let has_competed = self.share.is_competing(acked.now);
+        let seen = Seen { base, queue, target, rate, is_lossy: self.is_lossy, is_restless, has_competed };
         let step = hold.on_round(self.tokens, &seen);
         self.mode = Mode::Hold(hold);
         match step {
@@ -385,6 +392,8 @@ impl Steady {
             Step::QueueIsNotOurs(tokens) => {
                 self.tokens = tokens;
                 self.mode = Mode::Compete { until: acked.now + self.compete_for };
+                self.peak = Peak::default();
+                self.growth = Growth::from_plateau(tokens, BACK_OFF_OVERFLOW);
                 self.compete_for = (self.compete_for * 2).min(COMPETE_MAX);
             }
         }
@@ -502,12 +511,14 @@ impl Controller for Steady {
                     }
                 }
                 Mode::SlowStart(start) => self.on_slow_start_ack(acked, start),
-                Mode::Compete { .. } if acked.is_app_limited => {}
+                Mode::Compete { .. } if acked.is_app_limited || self.waits_for_recovery() => {
+                    self.growth.pause()
+                }
                 _ if self.yielding.is_some() || self.push.is_running() => {}
                 Mode::Hold(hold) => self.on_hold_ack(acked, hold),
                 Mode::Compete { .. } => {
-                    let growth = self.compete_growth * self.share.part(acked.now);
-                    self.tokens = (self.tokens + growth / self.tokens.max(1.0)).min(WINDOW_MAX);
+                    let part = self.share.part(acked.now);
+                    self.tokens = self.growth.grow(acked.now, rtt.smoothed, self.tokens, part);
                 }
             }
         }

@@ -14,6 +14,9 @@ use crate::node::host::{HostConfig, with_baselines};
 /// The maximum number of flows, limited by the addresses.
 const FLOWS_MAX: usize = 1 << 16;
 
+/// The second byte of a sender's address on its first further link.
+const FIRST_INTERFACE: u8 = 16;
+
 /// A topology and the flows on it.
 #[derive(Debug)]
 pub(super) struct Flows {
@@ -80,6 +83,14 @@ impl Flows {
         match &config.access {
             Some(path) => {
                 self.topology.link(&format!("access{number}"), sender, from, path);
+                for (further, path) in config.further.iter().enumerate() {
+                    let link = self.topology.link(&format!("access{number}.{further}"), sender, from, path);
+                    self.topology.interface(
+                        sender,
+                        link,
+                        address(FIRST_INTERFACE + further as u8, number, 10_000),
+                    );
+                }
             }
             None => self.topology.wire(sender, from),
         }

@@ -60,7 +60,7 @@ impl Conditions {
         is_late.then(|| PathConfig { forward: late(self.late_packets), backward: late(self.late_acks) })
     }
 
-    fn path(&self) -> PathConfig {
+    pub(crate) fn path(&self) -> PathConfig {
         let loss = LossModel::Bernoulli(Probability::new(self.loss).expect("a share"));
         let path = PathConfig::new(self.rate(), self.rtt, loss);
         let queue = QueueLimit::bandwidth_delay_products(self.queue, self.rate(), self.rtt);

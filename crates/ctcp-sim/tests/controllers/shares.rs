@@ -1,7 +1,12 @@
 //! Flows of profile `default` beside each other, and beside Reno.
 
-use ctcp_proto::Profile;
+use ctcp_netem::{LinkConfig, PathConfig};
+use ctcp_proto::{PathMode, Profile, TransportConfig};
+use ctcp_sim::Scrutiny;
+use ctcp_sim::application::script::Script;
 use ctcp_sim::measure::jain;
+use ctcp_sim::network::FlowConfig;
+use ctcp_sim::topology::Chain;
 
 use crate::bottleneck::{Bottleneck, Conditions, secs, transport};
 
@@ -61,4 +66,26 @@ fn on_a_lossy_link_reno_gets_what_it_gets_beside_another_reno() {
         assert!(beside_us > 0.7 * beside_itself, "loss {loss}: {beside_us:.3} against {beside_itself:.3}");
         assert!(beside_us + ours > 0.98, "loss {loss}: {beside_us:.3} {ours:.3}");
     }
+}
+
+/// What Reno gets of the link beside a client with so many paths through it, in bytes of a minute.
+fn reno_beside(paths: usize, path_mode: PathMode) -> f64 {
+    let mut chain = Chain::dumbbell(1, &Conditions::new(25, 20, 1.0, 0.0).path());
+    let access = vec![PathConfig::symmetric(LinkConfig::default()); paths];
+    let reno = chain.flow(FlowConfig::new(Script::endless(), &transport(Profile::TCP)));
+    let several = TransportConfig { path_mode, ..transport(Profile::DEFAULT) };
+    chain.flow(FlowConfig::new(Script::endless(), &several).over_several(&access));
+    let mut network = chain.build();
+    network.simulation.set_scrutiny(Scrutiny::LIGHT);
+    network.run_for(secs(60));
+    network.bytes_read(reno) as f64
+}
+
+#[test]
+fn three_paths_through_one_link_take_the_share_of_one_and_independent_ones_take_more() {
+    let one = reno_beside(1, PathMode::Aggregate);
+    let three = reno_beside(3, PathMode::Aggregate);
+    let independent = reno_beside(3, PathMode::Independent);
+    assert!(three > 0.85 * one, "{three} beside three paths, {one} beside one");
+    assert!(independent < 0.8 * three, "{independent} beside three that compete each, {three}");
 }

@@ -45,6 +45,8 @@ pub(super) struct Seen {
     pub(super) rate: f64,
     /// The path's delay varies by itself.
     pub(super) is_restless: bool,
+    /// The flow has competed lately. Those it competed with, and further paths of this connection, keep a queue from reacting.
+    pub(super) has_competed: bool,
 }
 
 /// The action after a round trip.
@@ -154,11 +156,12 @@ impl Hold {
         } else {
             self.unmoved = 0;
         }
-        if (self.unmoved >= UNMOVED_MAX || self.is_followed(tokens, seen)) && !seen.is_lossy {
+        let is_unmoved = self.unmoved >= UNMOVED_MAX && !seen.has_competed;
+        if (is_unmoved || self.is_followed(tokens, seen)) && !seen.is_lossy {
             return Step::PathIsLonger(self.tokens_before);
         }
         // A queue that did not react last time gets a second chance.
-        if self.back_offs >= BACK_OFFS_MAX && (seen.is_lossy || self.unmoved == 0) {
+        if self.back_offs >= BACK_OFFS_MAX && (seen.is_lossy || seen.has_competed || self.unmoved == 0) {
             return Step::QueueIsNotOurs(self.tokens_before);
         }
         self.back_offs += 1;
@@ -186,7 +189,15 @@ mod tests {
     const TARGET: Duration = Duration::from_millis(2);
 
     fn seen(queue: Duration) -> Seen {
-        Seen { base: BASE, queue, target: TARGET, is_lossy: false, rate: 2_000.0, is_restless: false }
+        Seen {
+            base: BASE,
+            queue,
+            target: TARGET,
+            is_lossy: false,
+            rate: 2_000.0,
+            is_restless: false,
+            has_competed: false,
+        }
     }
 
     /// The steps for queues of these milliseconds, skipping every second one while settling.
@@ -268,6 +279,16 @@ mod tests {
     fn a_queue_that_drops_packets_without_reacting_is_caused_by_another_flow() {
         let mut hold = Hold::new();
         let queue = Seen { is_lossy: true, ..seen(Duration::from_millis(20)) };
+        let steps: Vec<Step> =
+            (0..20).map(|_| hold.on_round(40.0, &queue)).filter(|step| *step != Step::Stay).take(5).collect();
+        assert!(steps[..4].iter().all(|step| matches!(step, Step::BackOff(_))), "{steps:?}");
+        assert_eq!(steps[4], Step::QueueIsNotOurs(40.0));
+    }
+
+    #[test]
+    fn a_queue_that_does_not_react_is_caused_by_others_who_were_there_before() {
+        let mut hold = Hold::new();
+        let queue = Seen { has_competed: true, ..seen(Duration::from_millis(20)) };
         let steps: Vec<Step> =
             (0..20).map(|_| hold.on_round(40.0, &queue)).filter(|step| *step != Step::Stay).take(5).collect();
         assert!(steps[..4].iter().all(|step| matches!(step, Step::BackOff(_))), "{steps:?}");

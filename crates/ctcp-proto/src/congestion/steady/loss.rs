@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use super::hold::Hold;
 use super::loss_origin::{Fate, Verdict};
+use super::peak::Peak;
 use super::slow_start::SlowStart;
 use super::tally::Tally;
 use super::{BeforeTimeout, COMPETE_MIN, INITIAL_WINDOW, Mode, Steady, TOKENS_MIN, seconds_ratio};
@@ -43,7 +44,7 @@ pub(super) const BACK_OFF_OVERFLOW: f64 = 0.7;
 const BACK_OFF_LEAST: f64 = 0.95;
 
 /// A loss with a queue above this fraction of the longest one seen is an overflow.
-const OVERFLOW_AT: f64 = 0.7;
+pub(super) const OVERFLOW_AT: f64 = 0.7;
 
 impl Steady {
     /// Processes the fate of a packet. `largest_sent` is the last packet sent so far.
@@ -120,15 +121,23 @@ impl Steady {
     ) -> bool {
         let is_time = self.backed_off.is_behind(number);
         if is_time {
+            self.growth.on_reduction(self.tokens, beta);
             self.tokens = (self.tokens * beta).max(TOKENS_MIN);
             self.backed_off.begin(largest_sent);
             self.regain = None;
             // An answer to congestion is not undone.
             self.before_timeout = None;
             self.push.abandon();
+            self.peak = Peak::default();
             self.is_recovering = true;
         }
         is_time
+    }
+
+    /// Whether the window does not grow because the flow recovers from a loss, as those it competes with (RFC 9002 section 7.3.2). A tiny
+    /// window grows nevertheless: on a lossy path it recovers most of the time.
+    pub(super) fn waits_for_recovery(&self) -> bool {
+        self.is_recovering && self.tokens >= FEW_TOKENS
     }
 
     /// A packet was lost.
@@ -143,11 +152,8 @@ impl Steady {
             let is_overflow = queue > self.highest_queue.mul_f64(OVERFLOW_AT);
             let softest = if is_overflow || self.is_lossy { BACK_OFF_OVERFLOW } else { 1.0 };
             let beta = seconds_ratio(self.base.empty(rtt), rtt.standing).clamp(BACK_OFF_HARDEST, softest);
-            if beta < BACK_OFF_LEAST
-                && self.back_off_once(lost.number, lost.largest_sent, beta)
-                && beta <= BACK_OFF_OVERFLOW
-            {
-                self.compete_growth = growth_of_reno(beta);
+            if beta < BACK_OFF_LEAST {
+                self.back_off_once(lost.number, lost.largest_sent, beta);
             }
         }
     }
@@ -205,9 +211,4 @@ impl Steady {
             self.compete_for = COMPETE_MIN;
         }
     }
-}
-
-/// Growth in packets per round trip that gives Reno's share with back-offs to `beta` (RFC 9438 section 4.3).
-pub(super) fn growth_of_reno(beta: f64) -> f64 {
-    3.0 * (1.0 - beta) / (1.0 + beta)
 }

@@ -10,7 +10,7 @@ const COMPETED: Duration = Duration::from_secs(16);
 /// The share of one flow.
 #[derive(Debug)]
 pub(super) struct Share {
-    /// The part of a flow's growth that leads to the share. Rates grow with the root of growth.
+    /// The part of a flow's share that this path takes.
     part: f64,
     /// The connection has further paths.
     pub(super) is_one_of_several: bool,
@@ -26,11 +26,11 @@ impl Default for Share {
 impl Share {
     /// `None` if the connection has one path.
     pub(super) fn set(&mut self, share: Option<f64>) {
-        self.part = share.map_or(1.0, |share| share * share);
+        self.part = share.unwrap_or(1.0);
         self.is_one_of_several = share.is_some();
     }
 
-    /// The flow competes: the part of its growth that it may use.
+    /// The flow competes: the part of a flow's share that it takes.
     pub(super) fn part(&mut self, now: Instant) -> f64 {
         self.competed_at = Some(now);
         self.part

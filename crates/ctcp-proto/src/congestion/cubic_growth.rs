@@ -1,0 +1,154 @@
+//! The growth of CUBIC's window after a reduction (RFC 9438 sections 4.2, 4.3 and 4.7).
+
+use core::time::Duration;
+
+use ctcp_base::Instant;
+
+use super::WINDOW_MAX;
+
+/// Section 5: aggressiveness, in packets per second cubed.
+const C: f64 = 0.4;
+
+/// The growth since the last reduction.
+#[derive(Debug, Default)]
+pub(super) struct Growth {
+    /// The window before the last reduction, in packets.
+    pub(super) window_max: f64,
+    /// Growth per round trip that gives Reno's share after such a reduction.
+    alpha: f64,
+    epoch: Option<Epoch>,
+}
+
+/// State of congestion avoidance since the last reduction.
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    start: Instant,
+    /// Seconds until the window is back at its old size.
+    k: f64,
+    /// The window that Reno would have.
+    estimate: f64,
+}
+
+impl Growth {
+    /// The growth of a flow that has `window` packets and will be reduced by about `beta`.
+    pub(super) fn from_plateau(window: f64, beta: f64) -> Self {
+        Self { window_max: window, alpha: alpha_of_reno(beta), epoch: None }
+    }
+
+    /// A window of `window` packets is multiplied by `beta`.
+    pub(super) fn on_reduction(&mut self, window: f64, beta: f64) {
+        // Section 4.7: a flow that did not regain its old window releases capacity to others.
+        let has_lost_ground = window < self.window_max;
+        self.window_max = if has_lost_ground { window * (1.0 + beta) / 2.0 } else { window };
+        self.alpha = alpha_of_reno(beta);
+        self.epoch = None;
+    }
+
+    /// There is nothing to send, so that the window does not grow (section 5.8).
+    pub(super) fn pause(&mut self) {
+        self.epoch = None;
+    }
+
+    /// The window after an acknowledgement: grows towards the value of the cubic function a round trip later. If the flow takes `part` of a
+    /// share, its average window under the same loss is that part.
+    pub(super) fn grow(&mut self, now: Instant, rtt: Duration, window: f64, part: f64) -> f64 {
+        let window_max = self.window_max;
+        // Reno's average window grows with the root of its increase, and CUBIC's with the fourth root of its aggressiveness.
+        let reno = part * part;
+        let c = C * reno * reno;
+        let epoch = self.epoch.get_or_insert_with(|| Epoch {
+            start: now,
+            k: cube_root((window_max - window).max(0.0) / c),
+            estimate: window,
+        });
+        let origin = if epoch.k > 0.0 { window_max } else { window.max(window_max) };
+        let t = (now - epoch.start).as_secs_f64() + rtt.as_secs_f64() - epoch.k;
+        let target = (origin + c * t * t * t).clamp(window, 1.5 * window);
+        // Once the estimate of Reno's window exceeds the old maximum, it grows as fast as Reno.
+        let alpha = if epoch.estimate < window_max { self.alpha } else { 1.0 };
+        epoch.estimate += alpha * reno / window.max(1.0);
+        (window + (target - window) / window.max(1.0)).max(epoch.estimate).min(WINDOW_MAX)
+    }
+}
+
+/// Growth in packets per round trip that gives Reno's share with back-offs to `beta` (section 4.3).
+pub(super) fn alpha_of_reno(beta: f64) -> f64 {
+    3.0 * (1.0 - beta) / (1.0 + beta)
+}
+
+/// Newton's method from above with basic operations only, so that the result has the same bits on every machine.
+fn cube_root(value: f64) -> f64 {
+    if !value.is_finite() || value <= 0.0 {
+        return 0.0;
+    }
+    let mut root = value.max(1.0);
+    loop {
+        let next = (2.0 * root + value / (root * root)) / 3.0;
+        if next >= root {
+            return root;
+        }
+        root = next;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The window after `seconds` from `window` packets on.
+    fn run(growth: &mut Growth, mut window: f64, seconds: f64, rtt: Duration, part: f64) -> f64 {
+        let mut now = Instant::ZERO;
+        while now.saturating_since(Instant::ZERO) < Duration::from_secs_f64(seconds) {
+            now += rtt;
+            for _ in 0..window as u32 {
+                window = growth.grow(now, rtt, window, part);
+            }
+        }
+        window
+    }
+
+    #[test]
+    fn cube_roots_are_exact_enough() {
+        for (value, root) in [(0.0, 0.0), (1e-6, 0.01), (1.0, 1.0), (27.0, 3.0), (1e9, 1_000.0)] {
+            assert!((cube_root(value) - root).abs() <= 1e-9 * root, "{value}: {}", cube_root(value));
+        }
+    }
+
+    #[test]
+    fn a_small_window_grows_like_reno_and_that_of_half_a_share_a_quarter_as_fast() {
+        let grown = |part| {
+            let mut growth = Growth::default();
+            growth.on_reduction(20.0, 0.7);
+            run(&mut growth, 14.0, 0.16, Duration::from_millis(20), part) - 14.0
+        };
+        let [whole, half] = [1.0, 0.5].map(grown);
+        assert!((whole - 8.0 * alpha_of_reno(0.7)).abs() < 0.5, "{whole}");
+        assert!((half - whole / 4.0).abs() < 0.1, "{whole} and {half}");
+    }
+
+    #[test]
+    fn a_large_window_is_back_at_its_plateau_after_k_seconds_and_half_a_share_of_half_of_it_after_twice_that()
+    {
+        // K is the cube root of 0.3 * 4,000 / 0.4.
+        let k = 14.4;
+        let regained = |window: f64, part, seconds: f64| {
+            let mut growth = Growth::default();
+            growth.on_reduction(window, 0.7);
+            run(&mut growth, 0.7 * window, seconds, Duration::from_millis(100), part) / window
+        };
+        assert!(regained(4_000.0, 1.0, k / 2.0) < 0.98);
+        assert!((regained(4_000.0, 1.0, k) - 1.0).abs() < 0.01);
+        assert!(regained(2_000.0, 0.5, k) < 0.98);
+        assert!((regained(2_000.0, 0.5, 2.0 * k) - 1.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn a_plateau_is_left_slowly_at_first() {
+        let grown = |seconds| {
+            let mut growth = Growth::from_plateau(4_000.0, 0.7);
+            run(&mut growth, 4_000.0, seconds, Duration::from_millis(100), 1.0) - 4_000.0
+        };
+        let [early, late] = [grown(2.0), grown(8.0)];
+        assert!(early < 25.0 && late > 5.0 * early, "{early} and {late}");
+    }
+}

@@ -1,0 +1,112 @@
+//! Several paths through one link beside a Cubic flow.
+
+use core::fmt;
+use core::time::Duration;
+
+use ctcp_base::{Probability, Rate};
+use ctcp_netem::{LinkConfig, LossModel, PathConfig, QueueLimit};
+use ctcp_proto::{PathMode, TransportConfig};
+use ctcp_sim::application::script::Script;
+use ctcp_sim::measure::goodput_share;
+use ctcp_sim::network::FlowConfig;
+use ctcp_sim::topology::Chain;
+
+/// When the second flow begins.
+const SECOND: Duration = Duration::from_secs(2);
+
+/// A cell of the table.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shared {
+    megabits: u64,
+    rtt: Duration,
+    /// In bandwidth-delay products.
+    queue: f64,
+    loss: f64,
+}
+
+/// Every cell.
+pub(super) fn cells() -> Vec<Shared> {
+    let mut cells = Vec::new();
+    for megabits in [10, 25, 100] {
+        for rtt in [20, 60] {
+            for queue in [1.0, 4.0] {
+                for loss in [0.0, 0.01] {
+                    cells.push(Shared { megabits, rtt: Duration::from_millis(rtt), queue, loss });
+                }
+            }
+        }
+    }
+    cells
+}
+
+impl fmt::Display for Shared {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { megabits, rtt, queue, loss } = self;
+        write!(formatter, "/{megabits} Mbit/s {} ms queue {queue} loss {loss}", rtt.as_millis())
+    }
+}
+
+/// Shares of the link that the rival and the flow beside it get.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shares {
+    rival: f64,
+    other: f64,
+}
+
+impl Shared {
+    /// Runs two flows for `time`, of which one is `rival` and the other has `paths` paths. The rival begins first if `is_first`.
+    pub(super) fn run(
+        &self,
+        seed: u64,
+        rival: &TransportConfig,
+        other: (&TransportConfig, usize, PathMode),
+        time: Duration,
+    ) -> Shares {
+        let rate = Rate::from_megabits_per_second(self.megabits);
+        let loss = LossModel::Bernoulli(Probability::new(self.loss).expect("a share"));
+        let path = PathConfig::new(rate, self.rtt, loss).with_lossless_return();
+        let queue = QueueLimit::bandwidth_delay_products(self.queue, rate, self.rtt).at_least(10);
+        let path = PathConfig { forward: path.forward.with_queue(queue), ..path };
+        let mut chain = Chain::dumbbell(seed, &path);
+        let (transport, paths, path_mode) = other;
+        let transport = TransportConfig { path_mode, ..transport.clone() };
+        // Neither starts at the same phase of the other in every run.
+        let second = SECOND + Duration::from_millis(37) * (seed % 16) as u32;
+        let starts = if seed % 2 == 0 { [Duration::ZERO, second] } else { [second, Duration::ZERO] };
+        let access = vec![PathConfig::symmetric(LinkConfig::default()); paths];
+        let rival = chain.flow(FlowConfig::new(Script::endless(), rival).starting_after(starts[0]));
+        let other = FlowConfig::new(Script::endless(), &transport).starting_after(starts[1]);
+        let other = chain.flow(other.over_several(&access));
+        let mut network = chain.build();
+        network.simulation.set_scrutiny(ctcp_sim::Scrutiny::LIGHT);
+        network.run_for(second);
+        let before = [rival, other].map(|flow| network.bytes_read(flow));
+        network.run_for(time);
+        let after = [rival, other].map(|flow| network.bytes_read(flow));
+        let share = |flow: usize| goodput_share(after[flow] - before[flow], time, rate);
+        Shares { rival: share(0), other: share(1) }
+    }
+}
+
+/// The medians over all runs.
+pub(super) fn medians(shares: &[Shares]) -> Shares {
+    let median = |of: fn(&Shares) -> f64| {
+        let mut values: Vec<f64> = shares.iter().map(of).collect();
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    };
+    Shares { rival: median(|shares| shares.rival), other: median(|shares| shares.other) }
+}
+
+impl Shares {
+    /// What the rival keeps of its share beside its own kind, which is `usual`.
+    pub(super) fn kept(&self, usual: &Self) -> f64 {
+        self.rival / ((usual.rival + usual.other) / 2.0)
+    }
+}
+
+impl fmt::Display for Shares {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:.3} + {:.3}", self.rival, self.other)
+    }
+}
