@@ -10,7 +10,7 @@
 //!
 //! Where a Reno flow would be faster, it grows as fast as Reno (section 4.3). Slow start is that of RFC 5681, without HyStart++.
 
-use super::cubic_growth::Growth;
+use super::cubic_growth::{BETA, Growth};
 use super::round::Round;
 use super::{Acked, Controller, Lost, Phase, Sent, TimedOut, WINDOW_MAX, WINDOW_MIN, pacing_rate};
 use crate::PacketNumber;
@@ -18,8 +18,6 @@ use crate::recovery::rtt::RttView;
 
 /// RFC 6928.
 const INITIAL_WINDOW: f64 = 10.0;
-/// Section 4.6: the multiplicative decrease factor.
-const BETA: f64 = 0.7;
 /// RFC 5681 3.1.
 const LOSS_WINDOW: f64 = 1.0;
 

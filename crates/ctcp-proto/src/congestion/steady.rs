@@ -67,7 +67,7 @@ use base::Base;
 use breaker::Breaker;
 use calm::own_queue;
 use hold::{Hold, Seen, Step};
-use loss::{BACK_OFF_OVERFLOW, OVERFLOW_AT};
+use loss::BACK_OFF_OVERFLOW;
 use loss_origin::{Fate, LossOrigin};
 use neighbours::Neighbours;
 use peak::Peak;
@@ -393,7 +393,7 @@ impl Steady {
                 self.tokens = tokens;
                 self.mode = Mode::Compete { until: acked.now + self.compete_for };
                 self.peak = Peak::default();
-                self.growth = Growth::from_plateau(tokens, BACK_OFF_OVERFLOW);
+                self.growth = Growth::from_plateau(tokens);
                 self.compete_for = (self.compete_for * 2).min(COMPETE_MAX);
             }
         }

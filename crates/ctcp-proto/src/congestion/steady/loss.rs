@@ -9,6 +9,7 @@ use super::slow_start::SlowStart;
 use super::tally::Tally;
 use super::{BeforeTimeout, COMPETE_MIN, INITIAL_WINDOW, Mode, Steady, TOKENS_MIN, seconds_ratio};
 use crate::PacketNumber;
+use crate::congestion::cubic_growth::BETA;
 use crate::congestion::{Controller, Lost, TimedOut};
 use crate::recovery::bursts::Doubt;
 use crate::recovery::pacer::BURST_TIME;
@@ -38,7 +39,7 @@ const SINGLES_COUNT: f64 = 64.0;
 
 /// Bounds of a back-off at loss: at most Reno's, and at an overflowing queue at least Cubic's (RFC 9438).
 const BACK_OFF_HARDEST: f64 = 0.5;
-pub(super) const BACK_OFF_OVERFLOW: f64 = 0.7;
+pub(super) const BACK_OFF_OVERFLOW: f64 = BETA;
 
 /// A softer back-off changes nothing, and would keep the breaker from one in the same round trip.
 const BACK_OFF_LEAST: f64 = 0.95;
@@ -134,10 +135,10 @@ impl Steady {
         is_time
     }
 
-    /// Whether the window does not grow because the flow recovers from a loss, as those it competes with (RFC 9002 section 7.3.2). A tiny
-    /// window grows nevertheless: on a lossy path it recovers most of the time.
+    /// Whether the window does not grow because the flow recovers from a loss, as those it competes with (RFC 9002 section 7.3.2). Where loss and
+    /// noise come together, a flow recovers most of the time, and grows nevertheless.
     pub(super) fn waits_for_recovery(&self) -> bool {
-        self.is_recovering && self.tokens >= FEW_TOKENS
+        self.is_recovering && !self.base.is_restless()
     }
 
     /// A packet was lost.

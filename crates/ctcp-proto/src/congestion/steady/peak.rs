@@ -3,13 +3,17 @@
 
 use core::time::Duration;
 
-use super::{Acked, BACK_OFF_OVERFLOW, OVERFLOW_AT, Steady};
+use super::loss::OVERFLOW_AT;
+use super::{Acked, Steady};
 
 /// A queue that is shorter than its peak by this fraction has not become so by chance.
 const FALLEN: u32 = 8;
 
 /// Round trips after a back-off that may still show its effect.
 const SETTLING: u32 = 2;
+
+/// The answer to a back-off of another flow: two thirds of CUBIC's, since the others do not always lose packets alone.
+const BACK_OFF: f64 = 0.8;
 
 /// The longest queue since this flow last backed off, by round trips.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,8 +35,7 @@ impl Peak {
 }
 
 impl Steady {
-    /// A round trip with a queue of `queue` is over while competing: others' back-offs count as losses of this flow. Noise would look like
-    /// them.
+    /// A round trip with a queue of `queue` is over while competing: answers back-offs of others, unless noise would look like them.
     pub(super) fn on_compete_round(&mut self, acked: &Acked, queue: Duration) {
         if self.is_recovering || self.yielding.is_some() || self.base.is_restless() {
             self.peak = Peak::default();
@@ -40,7 +43,7 @@ impl Steady {
         }
         let full = self.highest_queue.mul_f64(OVERFLOW_AT);
         if self.peak.on_round(queue, full) {
-            self.back_off_once(acked.number, acked.largest_sent, BACK_OFF_OVERFLOW);
+            self.back_off_once(acked.number, acked.largest_sent, BACK_OFF);
         }
     }
 }
