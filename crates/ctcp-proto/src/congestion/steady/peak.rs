@@ -3,7 +3,7 @@
 
 use core::time::Duration;
 
-use super::loss::OVERFLOW_AT;
+use super::loss::{BACK_OFF_OVERFLOW, OVERFLOW_AT};
 use super::{Acked, Steady};
 
 /// A queue that is shorter than its peak by this fraction has not become so by chance.
@@ -11,9 +11,6 @@ const FALLEN: u32 = 8;
 
 /// Round trips after a back-off that may still show its effect.
 const SETTLING: u32 = 2;
-
-/// The answer to a back-off of another flow: two thirds of CUBIC's, since the others do not always lose packets alone.
-const BACK_OFF: f64 = 0.8;
 
 /// The longest queue since this flow last backed off, by round trips.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,7 +40,7 @@ impl Steady {
         }
         let full = self.highest_queue.mul_f64(OVERFLOW_AT);
         if self.peak.on_round(queue, full) {
-            self.back_off_once(acked.number, acked.largest_sent, BACK_OFF);
+            self.back_off_once(acked.number, acked.largest_sent, BACK_OFF_OVERFLOW);
         }
     }
 }
