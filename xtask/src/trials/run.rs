@@ -34,7 +34,8 @@ struct Options {
 
 /// How the commands are used.
 const USAGE: &str = "trials paths|trace|crowd|shared [--design PROFILE[/CONGESTION]] [--jobs N]; \
-                     paths, trace: [--first SEED] [--packets N]; paths, shared: [--seeds N]; crowd, shared: [--seconds N] [--only TEXT]";
+                     paths, trace, shared: [--first SEED]; paths, trace: [--packets N]; paths, shared: [--seeds N]; \
+                     crowd, shared: [--seconds N] [--only TEXT]";
 
 /// Runs what the arguments request.
 ///
@@ -233,7 +234,7 @@ fn shared(options: &Options) -> io::Result<()> {
             .map(|other| shared::medians(&runs.iter().map(|run| run[other]).collect::<Vec<_>>()))
             .collect();
         runs.clear();
-        print!("{}: beside Cubic {}", cells[index / seeds], medians[0]);
+        print!("{}: two Cubic {}", cells[index / seeds], medians[0]);
         for (name, shares) in ["one path", "two", "two independent"].iter().zip(&medians[1..]) {
             print!(", {name} {shares} kept {:.3}", shares.kept(&medians[0]));
         }

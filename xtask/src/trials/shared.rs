@@ -1,4 +1,4 @@
-//! Several paths through one link beside a Cubic flow.
+//! Several paths through one link alongside a Cubic flow.
 
 use core::fmt;
 use core::time::Duration;
@@ -54,7 +54,8 @@ pub(super) struct Shares {
 }
 
 impl Shared {
-    /// Runs two flows for `time`, of which one is `rival` and the other has `paths` paths. The rival begins first if `is_first`.
+    /// Runs two flows, of which one is `rival` and the other has so many paths. The rival begins first for even seeds. Their bytes count for
+    /// `time` from the start of the second flow on.
     pub(super) fn run(
         &self,
         seed: u64,
@@ -70,7 +71,7 @@ impl Shared {
         let mut chain = Chain::dumbbell(seed, &path);
         let (transport, paths, path_mode) = other;
         let transport = TransportConfig { path_mode, ..transport.clone() };
-        // Neither starts at the same phase of the other in every run.
+        // The start of the second flow varies with the seed.
         let second = SECOND + Duration::from_millis(37) * (seed % 16) as u32;
         let starts = if seed % 2 == 0 { [Duration::ZERO, second] } else { [second, Duration::ZERO] };
         let access = vec![PathConfig::symmetric(LinkConfig::default()); paths];
@@ -88,7 +89,7 @@ impl Shared {
     }
 }
 
-/// The medians over all runs.
+/// The medians over all runs, the upper one of two, of each flow by itself.
 pub(super) fn medians(shares: &[Shares]) -> Shares {
     let median = |of: fn(&Shares) -> f64| {
         let mut values: Vec<f64> = shares.iter().map(of).collect();
@@ -99,7 +100,7 @@ pub(super) fn medians(shares: &[Shares]) -> Shares {
 }
 
 impl Shares {
-    /// What the rival keeps of its share beside its own kind, which is `usual`.
+    /// What the rival keeps of its share alongside its own kind, which is `usual`.
     pub(super) fn kept(&self, usual: &Self) -> f64 {
         self.rival / ((usual.rival + usual.other) / 2.0)
     }

@@ -13,25 +13,36 @@ const C: f64 = 0.4;
 pub(super) const BETA: f64 = 0.7;
 
 /// The growth since the last reduction.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Growth {
     /// The window before the last reduction, in packets.
     pub(super) window_max: f64,
-    /// Growth per round trip that gives Reno's share after such a reduction.
+    /// Reno's increase in packets per round trip, for the last full reduction.
     alpha: f64,
     epoch: Option<Epoch>,
 }
+
+/// A part that differs by more than this changes the curve. Parts vary with every round trip.
+const PART_CHANGED: f64 = 0.1;
 
 /// State of congestion avoidance since the last reduction.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     start: Instant,
+    /// The part of a share for which the curve holds.
+    part: f64,
     /// Seconds until the window is back at its old size.
     k: f64,
     /// The window at the plateau.
     origin: f64,
     /// The window that Reno would have.
     estimate: f64,
+}
+
+impl Default for Growth {
+    fn default() -> Self {
+        Self::from_plateau(0.0)
+    }
 }
 
 impl Growth {
@@ -45,14 +56,14 @@ impl Growth {
         // Section 4.7: a flow that did not regain its old window releases capacity to others.
         let has_lost_ground = window < self.window_max;
         self.window_max = if has_lost_ground { window * (1.0 + beta) / 2.0 } else { window };
-        // A softer reduction answers less than a loss.
+        // A softer reduction keeps the increase of the last full one.
         if beta <= BETA {
             self.alpha = alpha_of_reno(beta);
         }
         self.epoch = None;
     }
 
-    /// There is nothing to send, so that the window does not grow (section 5.8).
+    /// The window does not grow, because there is nothing to send (section 5.8) or the flow recovers.
     pub(super) fn pause(&mut self) {
         self.epoch = None;
     }
@@ -64,11 +75,17 @@ impl Growth {
         // Reno's average window grows with the root of its increase, and CUBIC's with the fourth root of its aggressiveness.
         let reno = part * part;
         let c = C * reno * reno;
+        debug_assert!(part > 0.0, "a flow has a part of its share");
+        let estimate = self.epoch.map_or(window, |epoch| epoch.estimate);
+        // The old curve belongs to another part: the new one begins here.
+        let is_same = |epoch: &Epoch| (epoch.part - part).abs() <= PART_CHANGED * epoch.part;
+        self.epoch = self.epoch.filter(is_same);
         let epoch = self.epoch.get_or_insert_with(|| Epoch {
             start: now,
+            part,
             k: cube_root((window_max - window).max(0.0) / c),
             origin: window.max(window_max),
-            estimate: window,
+            estimate,
         });
         let t = (now - epoch.start).as_secs_f64() + rtt.as_secs_f64() - epoch.k;
         let target = (epoch.origin + c * t * t * t).clamp(window, 1.5 * window);
@@ -79,7 +96,7 @@ impl Growth {
     }
 }
 
-/// Growth in packets per round trip that gives Reno's share with back-offs to `beta` (section 4.3).
+/// Growth in packets per round trip that gives Reno's share with back-offs to `beta` (RFC 9438 section 4.3).
 pub(super) fn alpha_of_reno(beta: f64) -> f64 {
     3.0 * (1.0 - beta) / (1.0 + beta)
 }
@@ -148,6 +165,23 @@ mod tests {
         assert!((regained(4_000.0, 1.0, k) - 1.0).abs() < 0.01);
         assert!(regained(2_000.0, 0.5, k) < 0.98);
         assert!((regained(2_000.0, 0.5, 2.0 * k) - 1.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn a_smaller_part_does_not_move_the_window_at_once() {
+        let mut growth = Growth::default();
+        growth.on_reduction(4_000.0, 0.7);
+        let rtt = Duration::from_millis(100);
+        let before = run(&mut growth, 2_800.0, 1.0, rtt, 1.0);
+        let mut now = Instant::ZERO + Duration::from_secs(1);
+        let mut window = before;
+        for _ in 0..3 {
+            now += rtt;
+            for _ in 0..before as u32 {
+                window = growth.grow(now, rtt, window, 0.5);
+            }
+        }
+        assert!(window - before < 100.0, "{before} to {window}");
     }
 
     #[test]

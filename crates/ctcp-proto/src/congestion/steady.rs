@@ -26,14 +26,14 @@
 //!       ^                                                                |  ^  |   | timeout: half or all of the window
 //!       | timeout                   four back-offs and still a queue:    |  |  '---'  is regained by doubling
 //!       '--- in SlowStart           another flow causes it               v  | the queue is gone
-//!                                                                      Compete: growth of CUBIC, back-offs at loss and at those of
-//!                                                                               others
+//!                                                                      Compete: grows as CUBIC; backs off at loss and when others
+//!                                                                               do
 //! ```
 //!
 //! A back-off is also an experiment: a queue that does not react to it at all is not a queue but a longer path, and becomes the new base.
-//! Among many flows a full queue does not react either. So the base rises only while there is no more loss than the path's own. On a path
-//! with much noise, a [`Push`] tests this first: if sending more makes more arrive, the delay was not a queue. Nor was it one if sending
-//! less makes less arrive.
+//! Among many flows a full queue does not react either. So the base rises only while there is no more loss than the path's own, and not soon
+//! after competing. On a path with much noise, a [`Push`] tests this first: if sending more makes more arrive, the delay was not a queue. Nor
+//! was it one if sending less makes less arrive.
 
 use core::time::Duration;
 
@@ -331,7 +331,7 @@ impl Steady {
             Mode::Compete { until } if queue < target && acked.now > until => {
                 self.mode = Mode::Hold(Hold::new());
             }
-            Mode::Compete { .. } => self.on_compete_round(acked, queue),
+            Mode::Compete { .. } => self.on_compete_round(acked, lowest),
             Mode::Hold(_) => {}
         }
     }
@@ -511,9 +511,12 @@ impl Controller for Steady {
                     }
                 }
                 Mode::SlowStart(start) => self.on_slow_start_ack(acked, start),
-                Mode::Compete { .. } if acked.is_app_limited || self.waits_for_recovery() => {
-                    self.growth.pause()
+                Mode::Compete { .. } if acked.is_app_limited => {
+                    self.growth.pause();
+                    // The queue falls because this flow sends less.
+                    self.peak = Peak::default();
                 }
+                Mode::Compete { .. } if self.waits_for_recovery() => self.growth.pause(),
                 _ if self.yielding.is_some() || self.push.is_running() => {}
                 Mode::Hold(hold) => self.on_hold_ack(acked, hold),
                 Mode::Compete { .. } => {

@@ -80,6 +80,7 @@ impl Flows {
             symbolic: config.symbolic.clone(),
         };
         let (sender, receiver) = (self.topology.host(sender), self.topology.host(receiver));
+        assert!(config.access.is_some() || config.further.is_empty(), "the first link is the access link");
         match &config.access {
             Some(path) => {
                 self.topology.link(&format!("access{number}"), sender, from, path);

@@ -45,7 +45,7 @@ pub(super) struct Seen {
     pub(super) rate: f64,
     /// The path's delay varies by itself.
     pub(super) is_restless: bool,
-    /// The flow has competed lately. Those it competed with, and further paths of this connection, keep a queue from reacting.
+    /// The flow has competed lately. A queue that others fill, or further paths of this connection, does not react to this flow.
     pub(super) has_competed: bool,
 }
 
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_does_not_react_is_caused_by_others_who_were_there_before() {
+    fn after_competing_a_queue_that_does_not_react_is_caused_by_another_flow() {
         let mut hold = Hold::new();
         let queue = Seen { has_competed: true, ..seen(Duration::from_millis(20)) };
         let steps: Vec<Step> =

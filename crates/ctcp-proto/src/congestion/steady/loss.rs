@@ -9,7 +9,7 @@ use super::slow_start::SlowStart;
 use super::tally::Tally;
 use super::{BeforeTimeout, COMPETE_MIN, INITIAL_WINDOW, Mode, Steady, TOKENS_MIN, seconds_ratio};
 use crate::PacketNumber;
-use crate::congestion::cubic_growth::BETA;
+use crate::congestion::cubic_growth::{BETA, Growth};
 use crate::congestion::{Controller, Lost, TimedOut};
 use crate::recovery::bursts::Doubt;
 use crate::recovery::pacer::BURST_TIME;
@@ -100,7 +100,12 @@ impl Steady {
     /// Limits the window to what the link delivers in `time`, if both are known.
     fn limit_to_delivered(&mut self, time: Option<Duration>) {
         let delivered = time.and_then(|time| self.delivered_in(time));
-        self.tokens = self.tokens.min(delivered.unwrap_or(self.tokens)).max(TOKENS_MIN);
+        let limited = self.tokens.min(delivered.unwrap_or(self.tokens)).max(TOKENS_MIN);
+        if limited < self.tokens {
+            self.tokens = limited;
+            self.growth = Growth::from_plateau(limited);
+            self.peak = Peak::default();
+        }
     }
 
     /// Restores the window if a packet sent before the timeout was acknowledged, so that the timeout was spurious (RFC 4015). Packet
@@ -135,8 +140,8 @@ impl Steady {
         is_time
     }
 
-    /// Whether the window does not grow because the flow recovers from a loss, as those it competes with (RFC 9002 section 7.3.2). Where loss and
-    /// noise come together, a flow recovers most of the time, and grows nevertheless.
+    /// Whether the window does not grow because the flow recovers from a loss, as the flows it competes with do (RFC 9002 section 7.3.2).
+    /// Where loss and noise come together, a flow is nearly always in recovery, so it grows nevertheless.
     pub(super) fn waits_for_recovery(&self) -> bool {
         self.is_recovering && !self.base.is_restless()
     }

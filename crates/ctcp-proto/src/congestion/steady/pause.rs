@@ -4,12 +4,14 @@ use core::time::Duration;
 
 use super::super::Sent;
 use super::Steady;
+use super::peak::Peak;
 
 impl Steady {
     /// A packet is sent while nothing else is in flight, so this flow hardly has a queue. After a long pause the flight is paced over the round trip
     /// of the empty path, but at most at the rate that was delivered lately, times the gain.
     pub(super) fn begin_flight(&mut self, sent: &Sent) {
         self.empty_at = Some(sent.now);
+        self.peak = Peak::default();
         let at_rate = self.rate.map_or(0.0, |rate| self.in_flight() * self.datagram as f64 / rate.max(1.0));
         let paced_over = sent.rtt.smoothed.as_secs_f64().max(at_rate);
         if let Some(rtt) = &mut self.rtt {
