@@ -73,7 +73,7 @@ impl Shared {
         let transport = TransportConfig { path_mode, ..transport.clone() };
         // The start of the second flow varies with the seed.
         let second = SECOND + Duration::from_millis(37) * (seed % 16) as u32;
-        let starts = if seed % 2 == 0 { [Duration::ZERO, second] } else { [second, Duration::ZERO] };
+        let starts = if seed.is_multiple_of(2) { [Duration::ZERO, second] } else { [second, Duration::ZERO] };
         let access = vec![PathConfig::symmetric(LinkConfig::default()); paths];
         let rival = chain.flow(FlowConfig::new(Script::endless(), rival).starting_after(starts[0]));
         let other = FlowConfig::new(Script::endless(), &transport).starting_after(starts[1]);
