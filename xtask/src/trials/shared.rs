@@ -111,3 +111,16 @@ impl fmt::Display for Shares {
         write!(formatter, "{:.3} + {:.3}", self.rival, self.other)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rival_keeps_what_it_gets_of_the_mean_of_two_of_its_kind() {
+        let shares = |rival, other| Shares { rival, other };
+        let usual = medians(&[shares(0.4, 0.5), shares(0.2, 0.7), shares(0.5, 0.4)]);
+        assert_eq!((usual.rival, usual.other), (0.4, 0.5));
+        assert!((shares(0.36, 0.6).kept(&usual) - 0.8).abs() < 1e-9);
+    }
+}
