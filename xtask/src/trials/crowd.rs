@@ -3,14 +3,14 @@
 use core::fmt;
 use core::time::Duration;
 
-use ctcp_base::{Probability, Rate};
-use ctcp_netem::{LossModel, PathConfig, QueueLimit};
 use ctcp_proto::TransportConfig;
 use ctcp_sim::application::script::{Script, StreamPlan};
 use ctcp_sim::link::Direction;
 use ctcp_sim::measure::{goodput_share, jain};
 use ctcp_sim::network::FlowConfig;
 use ctcp_sim::topology::Chain;
+
+use super::bottleneck;
 
 /// When flows start and whether they continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,16 +81,8 @@ pub(super) struct Got {
 }
 
 impl Crowd {
-    fn path(&self) -> PathConfig {
-        let rate = Rate::from_megabits_per_second(self.megabits);
-        let loss = LossModel::Bernoulli(Probability::new(self.loss).expect("a share"));
-        let path = PathConfig::new(rate, self.rtt, loss).with_lossless_return();
-        let queue = QueueLimit::bandwidth_delay_products(self.queue, rate, self.rtt).at_least(10);
-        PathConfig { forward: path.forward.with_queue(queue), ..path }
-    }
-
     pub(super) fn run(&self, transport: &TransportConfig, time: Duration) -> Got {
-        let path = self.path();
+        let path = bottleneck(self.megabits, self.rtt, self.queue, self.loss);
         let mut chain = Chain::dumbbell(1, &path);
         let rate = path.forward.rate;
         let third = time / 3;

@@ -9,15 +9,15 @@ use std::sync::mpsc;
 use ctcp_proto::PathMode;
 use ctcp_sim::measure::goodput_share;
 
-use super::crowd::{self, Crowd};
+use super::crowd;
 use super::path::{RandomPath, Transfer};
-use super::shared::{self, Shared};
+use super::shared;
 use super::transport;
 
 /// The options of a run.
 #[derive(Debug, PartialEq, Eq)]
 struct Options {
-    /// The first path, and the number of paths.
+    /// The first seed, and their number: of paths, or of runs of a cell.
     first: u64,
     seeds: u64,
     /// Profile, or profile/congestion control.
@@ -26,10 +26,17 @@ struct Options {
     packets: u64,
     /// Threads.
     jobs: usize,
-    /// How long a crowd runs.
+    /// How long a crowd or a shared link is measured.
     seconds: u64,
-    /// Only crowds whose name contains this.
+    /// Only cells whose name contains this.
     only: String,
+}
+
+impl Options {
+    /// The cells of a table that are to run.
+    fn chosen<T: ToString>(&self, cells: Vec<T>) -> Vec<T> {
+        cells.into_iter().filter(|cell| cell.to_string().contains(&self.only)).collect()
+    }
 }
 
 /// How the commands are used.
@@ -190,8 +197,7 @@ fn trace(options: &Options) -> io::Result<()> {
 }
 
 fn crowds(options: &Options) -> io::Result<()> {
-    let cells: Vec<Crowd> =
-        crowd::cells().into_iter().filter(|cell| cell.to_string().contains(&options.only)).collect();
+    let cells = options.chosen(crowd::cells());
     let ours = transport(&options.design)?;
     let reno = transport("tcp")?;
     let time = Duration::from_secs(options.seconds);
@@ -207,8 +213,7 @@ fn crowds(options: &Options) -> io::Result<()> {
 }
 
 fn shared(options: &Options) -> io::Result<()> {
-    let cells: Vec<Shared> =
-        shared::cells().into_iter().filter(|cell| cell.to_string().contains(&options.only)).collect();
+    let cells = options.chosen(shared::cells());
     let ours = transport(&options.design)?;
     let cubic = transport("tcp/cubic")?;
     let time = Duration::from_secs(options.seconds);

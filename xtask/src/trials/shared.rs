@@ -3,13 +3,14 @@
 use core::fmt;
 use core::time::Duration;
 
-use ctcp_base::{Probability, Rate};
-use ctcp_netem::{LinkConfig, LossModel, PathConfig, QueueLimit};
+use ctcp_netem::{LinkConfig, PathConfig};
 use ctcp_proto::{PathMode, TransportConfig};
 use ctcp_sim::application::script::Script;
 use ctcp_sim::measure::goodput_share;
 use ctcp_sim::network::FlowConfig;
 use ctcp_sim::topology::Chain;
+
+use super::bottleneck;
 
 /// When the second flow begins.
 const SECOND: Duration = Duration::from_secs(2);
@@ -46,7 +47,7 @@ impl fmt::Display for Shared {
     }
 }
 
-/// Shares of the link that the rival and the flow beside it get.
+/// Shares of the link that the rival and the other flow get.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shares {
     rival: f64,
@@ -63,11 +64,7 @@ impl Shared {
         other: (&TransportConfig, usize, PathMode),
         time: Duration,
     ) -> Shares {
-        let rate = Rate::from_megabits_per_second(self.megabits);
-        let loss = LossModel::Bernoulli(Probability::new(self.loss).expect("a share"));
-        let path = PathConfig::new(rate, self.rtt, loss).with_lossless_return();
-        let queue = QueueLimit::bandwidth_delay_products(self.queue, rate, self.rtt).at_least(10);
-        let path = PathConfig { forward: path.forward.with_queue(queue), ..path };
+        let path = bottleneck(self.megabits, self.rtt, self.queue, self.loss);
         let mut chain = Chain::dumbbell(seed, &path);
         let (transport, paths, path_mode) = other;
         let transport = TransportConfig { path_mode, ..transport.clone() };
@@ -84,12 +81,12 @@ impl Shared {
         let before = [rival, other].map(|flow| network.bytes_read(flow));
         network.run_for(time);
         let after = [rival, other].map(|flow| network.bytes_read(flow));
-        let share = |flow: usize| goodput_share(after[flow] - before[flow], time, rate);
+        let share = |flow: usize| goodput_share(after[flow] - before[flow], time, path.forward.rate);
         Shares { rival: share(0), other: share(1) }
     }
 }
 
-/// The medians over all runs, the upper one of two, of each flow by itself.
+/// The medians over all runs, of each flow by itself; the upper one of two.
 pub(super) fn medians(shares: &[Shares]) -> Shares {
     let median = |of: fn(&Shares) -> f64| {
         let mut values: Vec<f64> = shares.iter().map(of).collect();

@@ -69,7 +69,7 @@ fn on_a_lossy_link_reno_gets_what_it_gets_beside_another_reno() {
 }
 
 /// What Reno gets of the link alongside a client with so many paths through it, in bytes of a minute.
-fn reno_beside(paths: usize, path_mode: PathMode) -> f64 {
+fn reno_alongside(paths: usize, path_mode: PathMode) -> f64 {
     let mut chain = Chain::dumbbell(1, &Conditions::new(25, 20, 1.0, 0.0).path());
     let access = vec![PathConfig::symmetric(LinkConfig::default()); paths];
     let reno = chain.flow(FlowConfig::new(Script::endless(), &transport(Profile::TCP)));
@@ -83,9 +83,9 @@ fn reno_beside(paths: usize, path_mode: PathMode) -> f64 {
 
 #[test]
 fn three_paths_through_one_link_take_the_share_of_one_and_independent_ones_take_more() {
-    let one = reno_beside(1, PathMode::Aggregate);
-    let three = reno_beside(3, PathMode::Aggregate);
-    let independent = reno_beside(3, PathMode::Independent);
+    let one = reno_alongside(1, PathMode::Aggregate);
+    let three = reno_alongside(3, PathMode::Aggregate);
+    let independent = reno_alongside(3, PathMode::Independent);
     assert!((0.85..1.3).contains(&(three / one)), "{three} alongside three paths, {one} alongside one");
     assert!(independent < 0.8 * three, "{independent} alongside three that compete each, {three}");
 }

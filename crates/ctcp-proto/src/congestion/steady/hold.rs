@@ -275,24 +275,23 @@ mod tests {
         assert_eq!(steps[4], Step::QueueIsNotOurs(40.0));
     }
 
-    #[test]
-    fn a_queue_that_drops_packets_without_reacting_is_caused_by_another_flow() {
+    /// Checks that four back-offs follow while this is seen, and then the conclusion that another flow causes the queue.
+    fn assert_caused_by_another_flow(seen: &Seen) {
         let mut hold = Hold::new();
-        let queue = Seen { is_lossy: true, ..seen(Duration::from_millis(20)) };
         let steps: Vec<Step> =
-            (0..20).map(|_| hold.on_round(40.0, &queue)).filter(|step| *step != Step::Stay).take(5).collect();
+            (0..20).map(|_| hold.on_round(40.0, seen)).filter(|step| *step != Step::Stay).take(5).collect();
         assert!(steps[..4].iter().all(|step| matches!(step, Step::BackOff(_))), "{steps:?}");
         assert_eq!(steps[4], Step::QueueIsNotOurs(40.0));
     }
 
     #[test]
+    fn a_queue_that_drops_packets_without_reacting_is_caused_by_another_flow() {
+        assert_caused_by_another_flow(&Seen { is_lossy: true, ..seen(Duration::from_millis(20)) });
+    }
+
+    #[test]
     fn after_competing_a_queue_that_does_not_react_is_caused_by_another_flow() {
-        let mut hold = Hold::new();
-        let queue = Seen { has_competed: true, ..seen(Duration::from_millis(20)) };
-        let steps: Vec<Step> =
-            (0..20).map(|_| hold.on_round(40.0, &queue)).filter(|step| *step != Step::Stay).take(5).collect();
-        assert!(steps[..4].iter().all(|step| matches!(step, Step::BackOff(_))), "{steps:?}");
-        assert_eq!(steps[4], Step::QueueIsNotOurs(40.0));
+        assert_caused_by_another_flow(&Seen { has_competed: true, ..seen(Duration::from_millis(20)) });
     }
 
     #[test]

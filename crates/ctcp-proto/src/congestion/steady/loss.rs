@@ -45,7 +45,7 @@ pub(super) const BACK_OFF_OVERFLOW: f64 = BETA;
 const BACK_OFF_LEAST: f64 = 0.95;
 
 /// A loss with a queue above this fraction of the longest one seen is an overflow.
-pub(super) const OVERFLOW_AT: f64 = 0.7;
+const OVERFLOW_AT: f64 = 0.7;
 
 impl Steady {
     /// Processes the fate of a packet. `largest_sent` is the last packet sent so far.
@@ -146,6 +146,11 @@ impl Steady {
         self.is_recovering && !self.base.is_restless()
     }
 
+    /// From about this length on, above the shortest RTT ever seen, the queue overflows.
+    pub(super) fn full_queue(&self) -> Duration {
+        self.highest_queue.mul_f64(OVERFLOW_AT)
+    }
+
     /// A packet was lost.
     pub(super) fn answer_loss(&mut self, lost: &Lost) {
         let rtt = &lost.rtt;
@@ -155,7 +160,7 @@ impl Steady {
         self.on_fate(Fate { now: lost.now, number: lost.number, is_lost: true, is_calm }, lost.largest_sent);
         if let Mode::Compete { .. } = self.mode {
             let queue = rtt.latest.saturating_sub(rtt.minimum_ever);
-            let is_overflow = queue > self.highest_queue.mul_f64(OVERFLOW_AT);
+            let is_overflow = queue > self.full_queue();
             let softest = if is_overflow || self.is_lossy { BACK_OFF_OVERFLOW } else { 1.0 };
             let beta = seconds_ratio(self.base.empty(rtt), rtt.standing).clamp(BACK_OFF_HARDEST, softest);
             if beta < BACK_OFF_LEAST {

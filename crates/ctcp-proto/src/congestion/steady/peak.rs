@@ -3,8 +3,7 @@
 
 use core::time::Duration;
 
-use super::loss::{BACK_OFF_OVERFLOW, OVERFLOW_AT};
-use super::{Acked, Steady};
+use super::{Acked, BACK_OFF_OVERFLOW, Steady};
 
 /// A queue that is shorter than its peak by this fraction, and by this time, has not become so by chance.
 const FALLEN: u32 = 8;
@@ -40,7 +39,7 @@ impl Steady {
             return;
         }
         let queue = lowest.saturating_sub(acked.rtt.minimum_ever);
-        let full = self.highest_queue.mul_f64(OVERFLOW_AT);
+        let full = self.full_queue();
         if self.peak.on_round(queue, full) {
             self.back_off_once(acked.number, acked.largest_sent, BACK_OFF_OVERFLOW);
         }
