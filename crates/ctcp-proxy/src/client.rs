@@ -480,7 +480,8 @@ impl<K: Connector> ForwardProxy<K> {
             last_error,
             has_answered,
             silent: pulse.silent(),
-            path: connection.map(|connection| connection.health()),
+            path: connection.as_ref().map(CodedConnection::health),
+            paths: connection.map(|connection| connection.paths()).unwrap_or_default(),
             downstream,
             upstream,
         }

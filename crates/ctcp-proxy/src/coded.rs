@@ -7,6 +7,7 @@
 use core::task::{Context, Poll};
 use core::time::Duration;
 use std::io;
+use std::net::{IpAddr, SocketAddr};
 
 use crate::request::stream_code;
 use crate::splice::SpliceEnd;
@@ -56,7 +57,7 @@ pub trait CodedConnection: Clone + Send + Sync + 'static {
     ///
     /// # Errors
     /// See [`ctcp::RelayError`].
-    fn carry(&self, _repair: ctcp::HopRepair) -> Result<std::net::SocketAddr, ctcp::RelayError> {
+    fn carry(&self, _repair: ctcp::HopRepair) -> Result<SocketAddr, ctcp::RelayError> {
         Err(ctcp::MessageError::Unsupported.into())
     }
 
@@ -77,6 +78,11 @@ pub trait CodedConnection: Clone + Send + Sync + 'static {
     /// The state of the path, as far as this side knows it.
     fn health(&self) -> PathHealth;
 
+    /// The open paths.
+    fn paths(&self) -> Vec<PathSummary> {
+        Vec::new()
+    }
+
     /// Identifies the peer; the same for all connections of one peer.
     fn peer(&self) -> String;
 }
@@ -94,6 +100,52 @@ pub struct PathHealth {
     pub sent: u64,
     /// Datagrams received so far.
     pub received: u64,
+}
+
+/// One of the open paths of a connection, for people.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PathSummary {
+    /// The local address, if it is known.
+    pub local: Option<IpAddr>,
+    /// The peer's address.
+    pub remote: SocketAddr,
+    /// Whether it can be used.
+    pub state: PathState,
+    /// The smoothed round-trip time.
+    pub rtt: Duration,
+    /// Bytes of UDP payload received.
+    pub received: u64,
+    /// Bytes of UDP payload sent.
+    pub sent: u64,
+}
+
+/// Whether a path can be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathState {
+    /// The peer has not answered on it yet.
+    Opening,
+    /// It carries data, or may.
+    Open,
+    /// Nothing answers any more, or it is about to be closed.
+    Avoided,
+}
+
+impl From<&ctcp::PathStats> for PathSummary {
+    fn from(path: &ctcp::PathStats) -> Self {
+        let state = match (path.is_validated, path.is_avoided) {
+            (_, true) => PathState::Avoided,
+            (true, false) => PathState::Open,
+            (false, false) => PathState::Opening,
+        };
+        Self {
+            local: path.local,
+            remote: path.remote,
+            state,
+            rtt: path.rtt.smoothed,
+            received: path.bytes_received,
+            sent: path.bytes_sent,
+        }
+    }
 }
 
 /// Returns the code with which the peer reset a stream, if the error is such a reset.
@@ -176,7 +228,7 @@ impl CodedConnection for ctcp::Connection {
         Self::message_size_max(self)
     }
 
-    fn carry(&self, repair: ctcp::HopRepair) -> Result<std::net::SocketAddr, ctcp::RelayError> {
+    fn carry(&self, repair: ctcp::HopRepair) -> Result<SocketAddr, ctcp::RelayError> {
         Self::carry(self, repair)
     }
 
@@ -206,6 +258,10 @@ impl CodedConnection for ctcp::Connection {
             sent: stats.datagrams_sent,
             received: stats.datagrams_received,
         }
+    }
+
+    fn paths(&self) -> Vec<PathSummary> {
+        Self::paths(self).iter().map(PathSummary::from).collect()
     }
 
     fn peer(&self) -> String {

@@ -29,8 +29,8 @@ impl Outbox {
     }
 
     /// Bytes waiting.
-    pub(crate) fn len(&self) -> usize {
-        self.bytes.len()
+    pub(crate) fn waiting(&self) -> usize {
+        self.trains.get(self.sent).map_or(0, |(_, range)| self.bytes.len() - range.start)
     }
 
     /// Appends a datagram. `head` holds its destination, with the datagram's size as segment size; trains grow to
@@ -58,6 +58,7 @@ impl Outbox {
         while let Some((train, range)) = self.trains.get(self.sent) {
             let Some(bytes) = self.bytes.get(range.clone()) else { break };
             if !socket.try_send(train, bytes) {
+                self.forget_sent();
                 return false;
             }
             self.sent += 1;
@@ -66,6 +67,18 @@ impl Outbox {
         self.trains.clear();
         self.sent = 0;
         true
+    }
+
+    /// Frees the place of what was sent, once that is more than what waits: each byte moves once at most.
+    fn forget_sent(&mut self) {
+        let gone = self.bytes.len() - self.waiting();
+        if gone <= self.waiting() {
+            return;
+        }
+        self.bytes.drain(..gone);
+        self.trains.drain(..self.sent);
+        self.trains.iter_mut().for_each(|(_, range)| *range = range.start - gone..range.end - gone);
+        self.sent = 0;
     }
 }
 
@@ -103,6 +116,22 @@ mod tests {
             trains(&[(1, 100), (2, 100), (2, 100), (1, 100)], 64),
             [(1, 100, 100), (2, 100, 200), (1, 100, 100)]
         );
+    }
+
+    #[test]
+    fn what_was_sent_does_not_wait_and_its_place_is_freed() {
+        let mut outbox = Outbox::default();
+        for (port, byte) in [(1, 1), (2, 2), (3, 3)] {
+            outbox.push(head(port, 100), &[byte; 100], 64);
+        }
+        outbox.sent = 1;
+        outbox.forget_sent();
+        assert_eq!((outbox.waiting(), outbox.bytes.len()), (200, 300));
+        outbox.sent = 2;
+        outbox.forget_sent();
+        assert_eq!((outbox.waiting(), outbox.bytes.len(), outbox.sent), (100, 100, 0));
+        let (train, range) = &outbox.trains[0];
+        assert_eq!((train.destination.port(), &outbox.bytes[range.clone()]), (3, &[3; 100][..]));
     }
 
     #[test]

@@ -58,7 +58,7 @@ impl Ports {
 
     /// Bytes that wait to be sent.
     pub(crate) fn waiting(&self) -> usize {
-        self.iter().map(|port| port.outbox.len()).sum()
+        self.iter().map(|port| port.outbox.waiting()).sum()
     }
 
     /// Whether the sockets have accepted everything.
@@ -73,7 +73,7 @@ impl Ports {
             self.others.iter_mut().find(|(address, _)| head.source == Some(*address)).map(|(_, port)| port);
         let source = head.source.filter(|_| self.keeps_source && other.is_none());
         let port = other.unwrap_or(&mut self.main);
-        if has_others && port.outbox.len() + datagram.len() > WAITING_MAX {
+        if has_others && port.outbox.waiting() + datagram.len() > WAITING_MAX {
             return;
         }
         let train_length_max = port.socket.train_length_max();

@@ -360,7 +360,7 @@ impl Established {
     /// A path has failed, and what its packets should have told is queued: the others repair what is in flight on it, and tell that.
     pub(super) fn on_path_failed(&mut self, id: PathId) {
         // While no path works, more packets would only be lost, too.
-        if !self.paths.iter().any(|path| path.id != id && path.is_validated() && !path.is_avoided()) {
+        if !self.paths.iter().any(|path| path.id != id && path.is_usable()) {
             return;
         }
         self.give_up_flight(id);

@@ -262,7 +262,7 @@ fn rank(now: Instant, mode: PathMode, path: &Path) -> (bool, u8, Duration) {
 /// The paths that carry data.
 fn used(now: Instant, paths: &Paths) -> impl Iterator<Item = &Path> {
     let best = (paths.mode() == PathMode::Backup).then(|| Ranking::new(now, paths).first()).flatten();
-    let usable = paths.iter().filter(|path| path.is_validated() && !path.is_avoided());
+    let usable = paths.iter().filter(|path| path.is_usable());
     usable.filter(move |path| best.is_none_or(|best| path.id == best))
 }
 
@@ -275,8 +275,7 @@ pub(crate) fn share_bottlenecks(now: Instant, paths: &mut Paths) {
     if paths.len() == 1 || paths.mode() == PathMode::Independent {
         return;
     }
-    let is_used = |path: &Path| path.is_validated() && !path.is_avoided();
-    let competes = |path: &Path| is_used(path) && path.admission.controller.is_competing(now);
+    let competes = |path: &Path| path.is_usable() && path.admission.controller.is_competing(now);
     let total: f64 = paths.iter().filter(|path| competes(path)).map(|path| rate(now, path)).sum();
     for path in paths.iter_mut() {
         let share = if competes(path) && total > 0.0 { rate(now, path) / total } else { 1.0 };

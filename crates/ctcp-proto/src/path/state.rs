@@ -173,6 +173,11 @@ impl Path {
         self.is_leaving || self.has_failed()
     }
 
+    /// Whether it may carry data, and no other path must be used instead.
+    pub(crate) fn is_usable(&self) -> bool {
+        self.is_validated() && !self.is_avoided()
+    }
+
     /// Whether enough probes went unanswered that other paths are used instead.
     pub(crate) fn has_failed(&self) -> bool {
         self.owed.probe.count() >= self.silent_probes()

@@ -11,8 +11,11 @@ use ctcp_base::Instant;
 use super::rtt::{GRANULARITY, RttEstimator};
 
 /// The longest interval between probes of a path that has answered before. After an outage of ten seconds, plain doubling would wait up to
-/// ten more. A few packets per second do no harm.
+/// ten more. A few packets per second do no harm, but they keep a phone awake: the limit rises by as much again after every
+/// [`LONG_SILENCE`] probes, so that the first half minute has the shortest one, up to [`LONG_SILENCE_FACTOR`] times as much.
 pub(crate) const PROBE_INTERVAL_MAX: Duration = Duration::from_millis(500);
+const LONG_SILENCE: u32 = 60;
+const LONG_SILENCE_FACTOR: u32 = 10;
 
 /// The same for a path that has never answered, where there is no hurry.
 const PROBE_INTERVAL_MAX_UNKNOWN: Duration = Duration::from_secs(3);
@@ -42,7 +45,8 @@ impl ProbeTimeout {
 
     /// The interval before the next probe, counted from the last ack-eliciting packet.
     pub(crate) fn interval(&self, rtt: &RttEstimator, max_ack_delay: Duration) -> Duration {
-        let ceiling = if rtt.has_sample() { PROBE_INTERVAL_MAX } else { PROBE_INTERVAL_MAX_UNKNOWN };
+        let factor = (1 + self.backoff / LONG_SILENCE).min(LONG_SILENCE_FACTOR);
+        let ceiling = if rtt.has_sample() { PROBE_INTERVAL_MAX * factor } else { PROBE_INTERVAL_MAX_UNKNOWN };
         let base = probe_base(rtt, max_ack_delay);
         // A path slower than the ceiling is probed at its own interval.
         base.saturating_mul(1 << self.backoff.min(BACKOFF_MAX)).min(ceiling.max(base))
@@ -173,6 +177,21 @@ mod tests {
         assert_eq!(previous, PROBE_INTERVAL_MAX);
         probe.on_ack();
         assert_eq!(probe.count(), 0);
+    }
+
+    #[test]
+    fn a_path_that_is_silent_for_long_is_probed_less_often() {
+        let rtt = measured(20);
+        let mut probe = ProbeTimeout::new();
+        let (mut time, mut intervals) = (Duration::ZERO, Vec::new());
+        for after in [30, 60, 3_600] {
+            while time < Duration::from_secs(after) {
+                time += probe.interval(&rtt, ACK_DELAY);
+                probe.on_timeout();
+            }
+            intervals.push(probe.interval(&rtt, ACK_DELAY).as_millis());
+        }
+        assert_eq!(intervals, [1_000, 1_000, 5_000]);
     }
 
     #[test]

@@ -258,8 +258,13 @@ fn a_path_that_is_dead_for_hours_costs_the_others_little() {
     let bytes = sent(&several) - before;
     assert!(bytes < 2_000, "{bytes} bytes in a minute on the path that works");
     several.run(Duration::from_secs(3_600), |_| false);
+    let probes = |several: &Several| several.client.paths()[1].bytes_sent;
+    let before = probes(&several);
+    several.run(Duration::from_secs(600), |_| false);
+    let bytes = probes(&several) - before;
+    assert!(bytes < 20_000, "{bytes} bytes in ten minutes on the path that is dead");
     several.download(100_000);
     several.lines[1].is_cut = false;
-    several.run(Duration::from_secs(2), |_| false);
+    several.run(Duration::from_secs(6), |_| false);
     assert!(several.client.paths().iter().all(|path| !path.is_avoided), "it is used again");
 }

@@ -14,7 +14,7 @@ use hyper::{Method, Request, StatusCode, Version};
 
 use super::page::Page;
 use crate::address::{Host, split_port};
-use crate::coded::PathHealth;
+use crate::coded::{PathHealth, PathState, PathSummary};
 use crate::failures::time_of_day;
 
 /// The content of the pages.
@@ -49,6 +49,8 @@ pub struct ServerStatus {
     pub silent: Option<Duration>,
     /// Measurements of the path, if there are any.
     pub path: Option<PathHealth>,
+    /// The open paths.
+    pub paths: Vec<PathSummary>,
     /// Bits per second from targets, over the last seconds.
     pub downstream: f64,
     /// Bits per second to targets.
@@ -197,6 +199,10 @@ fn html(status: &LocalStatus, now: SystemTime) -> String {
             writeln!(page, "<tr><td>{}</td><td class=\"value\">{}</td></tr>", escape(name), escape(&value));
     }
     page.push_str("</table>\n");
+    // One path has its rows above.
+    if server.paths.len() > 1 {
+        page.push_str(&path_table(&server.paths));
+    }
     page.push_str(below);
     let _ = writeln!(
         page,
@@ -237,6 +243,30 @@ fn headline(server: &ServerStatus) -> (&'static str, String) {
         (false, Some(silence), None) => ("bad", format!("{silence}. Connecting to the server.")),
         (false, None, None) => ("wait", "Connecting to the server.".to_owned()),
     }
+}
+
+fn path_table(paths: &[PathSummary]) -> String {
+    let mut table = "<h2>Paths</h2>\n<table>\n<tr><th>from</th><th>to</th><th>state</th><th>round trip</th>\
+                     <th>received</th><th>sent</th></tr>\n"
+        .to_owned();
+    for path in paths {
+        let from = path.local.map_or_else(|| "the system's choice".to_owned(), |local| local.to_string());
+        let state = match path.state {
+            PathState::Opening => "opening",
+            PathState::Open => "open",
+            PathState::Avoided => "no answer",
+        };
+        let _ = writeln!(
+            table,
+            "<tr><td>{from}</td><td>{}</td><td>{state}</td><td>{:.1} ms</td><td>{}</td><td>{}</td></tr>",
+            path.remote,
+            path.rtt.as_secs_f64() * 1e3,
+            size(path.received),
+            size(path.sent)
+        );
+    }
+    table.push_str("</table>\n");
+    table
 }
 
 fn failures(failed: &[Failed], now: SystemTime) -> String {

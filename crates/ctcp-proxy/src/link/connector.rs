@@ -173,16 +173,24 @@ impl CtcpConnector {
 
     /// A connection that can be used at once, if there is a ticket for one of the addresses.
     fn connect_early(&self, addresses: &[SocketAddr]) -> Option<ctcp::Connection> {
-        let (address, ticket) = self.tickets.as_ref()?.take(&self.server_key)?;
+        let tickets = self.tickets.as_ref()?;
+        let address = tickets.address(&self.server_key)?;
         if !addresses.contains(&address) {
             debug!(%address, "the server moved: its ticket is of no use");
             return None;
         }
-        for place in self.places(address).into_iter().flatten().take(1) {
+        // A server takes each ticket once, so it is not taken for a place that cannot send.
+        if let Some(place) = self.places(address).into_iter().flatten().next() {
             let bound = place.bind(address).and_then(|socket| self.endpoint.rebind_to(socket));
             bound.inspect_err(|error| debug!(%place, %error, "cannot send from there")).ok()?;
         }
+        let (address, ticket) = tickets.take(&self.server_key)?;
         self.endpoint.connect_early(address, self.server_key, &ticket).ok()
+    }
+
+    /// How long the first try at one of several ways to the server takes at most.
+    fn first_patience(&self) -> Duration {
+        FIRST_TRY.min(self.attempt)
     }
 
     /// Where to connect from, one after the other; `None` lets the system choose.
@@ -265,7 +273,7 @@ impl Connector for CtcpConnector {
             return Ok(connection);
         }
         let mut last = ConnectFailure::from(format!("{} has no address", self.server));
-        let hasty = (self.ways(&addresses).len() > 1).then_some(FIRST_TRY.min(self.attempt));
+        let hasty = (self.ways(&addresses).len() > 1).then_some(self.first_patience());
         for patience in hasty.into_iter().chain([self.attempt]) {
             // Interfaces come and go meanwhile.
             for (place, address) in self.ways(&addresses) {
@@ -289,7 +297,7 @@ impl Connector for CtcpConnector {
     async fn confirm(&self, connection: &ctcp::Connection) -> Result<(), ConnectFailure> {
         let address = connection.remote_address();
         let has_others = self.places(address).len() > 1;
-        let patience = if has_others { FIRST_TRY.min(self.attempt) } else { self.attempt };
+        let patience = if has_others { self.first_patience() } else { self.attempt };
         match timeout(patience, connection.connected()).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(self.failure(address, &ConnectError::Failed(error))),

@@ -49,6 +49,14 @@ impl Tickets {
         Self { file: Some(file), held: Mutex::default() }
     }
 
+    /// The address of a server for which there is a ticket that has not expired. Another program may take it from the file meanwhile.
+    #[must_use]
+    pub fn address(&self, server: &PublicKey) -> Option<SocketAddr> {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let in_file = if held.is_none() { self.read() } else { None };
+        held.as_ref().or(in_file.as_ref()).filter(|held| held.is_of(server)).map(|held| held.address)
+    }
+
     /// Removes and returns the ticket of a server, with the server's address, unless it has expired.
     pub fn take(&self, server: &PublicKey) -> Option<(SocketAddr, Ticket)> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
@@ -58,7 +66,7 @@ impl Tickets {
         {
             let _ = fs::remove_file(file);
         }
-        let held = held.filter(|held| held.server == *server && now() < held.expires)?;
+        let held = held.filter(|held| held.is_of(server))?;
         Some((held.address, held.ticket))
     }
 
@@ -89,6 +97,10 @@ impl Tickets {
 }
 
 impl Held {
+    fn is_of(&self, server: &PublicKey) -> bool {
+        self.server == *server && now() < self.expires
+    }
+
     fn line(&self) -> String {
         let expires = self.expires.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let ticket: String = self.ticket.to_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
@@ -175,8 +187,9 @@ mod tests {
         let tickets = Tickets::default();
         tickets.put(&server, address, &ticket(1));
         tickets.put(&server, address, &ticket(2));
+        assert_eq!((tickets.address(&server), tickets.address(&other)), (Some(address), None));
         assert_eq!(tickets.take(&server), Some((address, ticket(2))));
-        assert_eq!(tickets.take(&server), None);
+        assert_eq!((tickets.address(&server), tickets.take(&server)), (None, None));
         tickets.put(&server, address, &ticket(3));
         assert_eq!(tickets.take(&other), None);
     }
@@ -194,6 +207,7 @@ mod tests {
         }
         let line = fs::read_to_string(&file).unwrap();
         let tickets = Tickets::in_file(file.clone());
+        assert_eq!(tickets.address(&server), Some(address), "which leaves it there");
         assert_eq!(tickets.take(&server), Some((address, ticket(1))));
         assert!(!file.exists() && tickets.take(&server).is_none());
         let expired = line.replace(line.split(' ').nth(4).unwrap(), "1000000000");

@@ -118,6 +118,37 @@ fn the_status_page_shows_the_state_of_the_server() {
 }
 
 #[test]
+fn the_status_page_lists_several_paths() {
+    let path = |local: &str, state| PathSummary {
+        local: Some(local.parse().unwrap()),
+        remote: "192.0.2.1:4433".parse().unwrap(),
+        state,
+        rtt: Duration::from_millis(40),
+        received: 12_345_678,
+        sent: 999,
+    };
+    let paths = [
+        path("198.51.100.1", PathState::Open),
+        path("198.51.100.2", PathState::Avoided),
+        path("2001:db8::3", PathState::Opening),
+    ];
+    let page_of = |paths: &[PathSummary]| {
+        let server = ServerStatus { paths: paths.to_vec(), ..ServerStatus::default() };
+        html(&LocalStatus { server, ..LocalStatus::default() }, UNIX_EPOCH)
+    };
+    let page = page_of(&paths);
+    for row in [
+        "<tr><td>198.51.100.1</td><td>192.0.2.1:4433</td><td>open</td><td>40.0 ms</td>\
+         <td>12.3 MB</td><td>999 B</td></tr>",
+        "<td>198.51.100.2</td><td>192.0.2.1:4433</td><td>no answer</td>",
+        "<td>2001:db8::3</td><td>192.0.2.1:4433</td><td>opening</td>",
+    ] {
+        assert!(page.contains(row), "{row} in {page}");
+    }
+    assert!(!page_of(&paths[..1]).contains("Paths"));
+}
+
+#[test]
 fn sizes_have_units() {
     let status = LocalStatus { from_targets: 12_345_678, to_targets: 999, ..LocalStatus::default() };
     let page = html(&status, UNIX_EPOCH);
