@@ -12,8 +12,8 @@
 //! - Growth doubles every round trip while the queue is short, up to an eighth of the window.
 //! - The window counts packets that arrive. The number in flight is larger by the path's own loss, which [`LossOrigin`] distinguishes from
 //!   congestion loss.
-//! - `RTTmin` slides over ten seconds. If no round trip saw an empty queue for five seconds, the controller yields for a round trip, so
-//!   that its own queue is never mistaken for the path.
+//! - `RTTmin` never ages, because a queue among many flows can last. If no round trip saw an empty queue for five seconds, the controller
+//!   yields for a round trip, which shows a path that became shorter.
 //! - Slow start ignores loss while delay is constant or only noisy. It ends when more is lost than the path loses by itself while delay
 //!   changes, because then a queue overflows.
 //! - A timeout is followed by eight packets, and the window is regained quickly: half of it, or all of it where the path loses in bursts.
