@@ -12,8 +12,8 @@
 //! - Growth doubles every round trip while the queue is short, up to an eighth of the window.
 //! - The window counts packets that arrive. The number in flight is larger by the path's own loss, which [`LossOrigin`] distinguishes from
 //!   congestion loss.
-//! - `RTTmin` never ages, because a queue among many flows can last. If no round trip saw an empty queue for five seconds, the controller
-//!   yields for a round trip, which shows a path that became shorter.
+//! - `RTTmin` slides over ten seconds. If no round trip saw an empty queue for five seconds, the controller yields for a round trip, so
+//!   that its own queue is never mistaken for the path.
 //! - Slow start ignores loss while delay is constant or only noisy. It ends when more is lost than the path loses by itself while delay
 //!   changes, because then a queue overflows.
 //! - A timeout is followed by eight packets, and the window is regained quickly: half of it, or all of it where the path loses in bursts.
@@ -32,7 +32,7 @@
 //!
 //! A back-off is also an experiment: a queue that does not react to it at all is not a queue but a longer path, and becomes the new base.
 //! Among many flows a full queue does not react either. So the base rises only while there is no more loss than the path's own, and not soon
-//! after competing. On a path with much noise, a [`Push`] tests this first: if sending more makes more arrive, the delay was not a queue. Nor
+//! after competing, not even by age. On a path with much noise, a [`Push`] tests this first: if sending more makes more arrive, the delay was not a queue. Nor
 //! was it one if sending less makes less arrive.
 
 use core::time::Duration;
@@ -292,7 +292,8 @@ impl Steady {
         self.is_lossy = acked.loss_average > self.origin.seen() + LOSSY;
         let took = began.map_or(acked.rtt.smoothed, |began| acked.now - began);
         self.round_began = Some(acked.now);
-        self.base.on_round(acked.now, &tally, &acked.rtt, self.tokens, self.is_lossy);
+        let is_kept = self.is_lossy || self.share.is_competing(acked.now);
+        self.base.on_round(acked.now, &tally, &acked.rtt, self.tokens, is_kept);
         let mean = tally.samples.mean().unwrap_or(acked.rtt.smoothed);
         let found = self.push.on_round(tally.acked, took, mean, self.tokens);
         self.origin.on_round(acked.now, acked.rtt.smoothed);
