@@ -462,28 +462,27 @@ impl<K: Connector> ForwardProxy<K> {
     }
 
     fn server_status(&self) -> ServerStatus {
-        let (connection, last_error, kind) = match &*self.link.state().borrow() {
-            LinkState::Connected { connection, .. } => {
-                (Some(connection.clone()), None, FailureKind::NoAnswer)
+        let (connection, last_error, has_answered) = match &*self.link.state().borrow() {
+            LinkState::Connected { connection, .. } => (Some(connection.clone()), None, false),
+            LinkState::Connecting { last_error, kind, .. } => {
+                (None, last_error.clone(), *kind != FailureKind::NoAnswer)
             }
-            LinkState::Connecting { last_error, kind, .. } => (None, last_error.clone(), *kind),
         };
         let mut address = self.link.server().to_owned();
         if let Some(remote) = connection.as_ref().map(CodedConnection::remote).filter(|at| *at != address) {
             address = format!("{address} (now at {remote})");
         }
         let pulse = self.pulse();
-        let (downstream, upstream) = pulse.rates();
         ServerStatus {
             address,
             is_connected: connection.is_some(),
             last_error,
-            has_answered: kind != FailureKind::NoAnswer,
+            has_answered,
             silent: pulse.silent(),
             path: connection.as_ref().map(CodedConnection::health),
             paths: connection.map(|connection| connection.paths()).unwrap_or_default(),
-            downstream,
-            upstream,
+            downstream: pulse.rates().0,
+            upstream: pulse.rates().1,
         }
     }
 }
