@@ -465,7 +465,7 @@ impl<K: Connector> ForwardProxy<K> {
         let (connection, last_error, has_answered) = match &*self.link.state().borrow() {
             LinkState::Connected { connection, .. } => (Some(connection.clone()), None, false),
             LinkState::Connecting { last_error, kind, .. } => {
-                (None, last_error.clone(), *kind != FailureKind::NoAnswer)
+                (None, last_error.clone(), *kind > FailureKind::NoAnswer)
             }
         };
         let mut address = self.link.server().to_owned();

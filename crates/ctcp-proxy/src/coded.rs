@@ -111,8 +111,8 @@ pub struct PathSummary {
     pub remote: SocketAddr,
     /// Whether it can be used.
     pub state: PathState,
-    /// The smoothed round-trip time.
-    pub rtt: Duration,
+    /// The smoothed round-trip time, if anything was measured.
+    pub rtt: Option<Duration>,
     /// Bytes of UDP payload received.
     pub received: u64,
     /// Bytes of UDP payload sent.
@@ -141,7 +141,7 @@ impl From<&ctcp::PathStats> for PathSummary {
             local: path.local,
             remote: path.remote,
             state,
-            rtt: path.rtt.smoothed,
+            rtt: path.is_validated.then_some(path.rtt.smoothed),
             received: path.bytes_received,
             sent: path.bytes_sent,
         }

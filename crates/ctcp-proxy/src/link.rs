@@ -114,6 +114,8 @@ pub struct ConnectFailure {
 /// How the server was involved in a failed attempt. Later variants are more informative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FailureKind {
+    /// Nothing was sent to the server.
+    NotSent,
     /// The server did not answer.
     NoAnswer,
     /// It answered, and may accept us later: it is full or busy.

@@ -326,7 +326,7 @@ impl Endpoint {
         let shared = &self.0.shared;
         {
             let mut state = shared.lock();
-            tracing::info!(old = %state.local_address, new = %local_address, "new local socket");
+            tracing::debug!(old = %state.local_address, new = %local_address, "new local socket");
             state.local_address = local_address;
             state.socket_changes.push(SocketChange::Main(socket));
         }

@@ -24,7 +24,7 @@ impl FromStr for LocalPath {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         if let Ok(address) = text.parse::<IpAddr>() {
-            return if address.is_unspecified() {
+            return if address.to_canonical().is_unspecified() {
                 Err(format!("{address} is no address of this machine"))
             } else {
                 Ok(Self::Address(address.to_canonical()))
@@ -48,6 +48,12 @@ impl fmt::Display for LocalPath {
 }
 
 impl LocalPath {
+    /// The names of the machine's network interfaces; none on systems other than Linux.
+    #[must_use]
+    pub fn interfaces() -> Vec<String> {
+        names()
+    }
+
     /// The address with which packets to `remote` leave this way now.
     ///
     /// # Errors
@@ -129,6 +135,18 @@ fn index_of(_: &str) -> Option<u32> {
     None
 }
 
+#[cfg(target_os = "linux")]
+fn names() -> Vec<String> {
+    let all = nix::net::if_::if_nameindex().ok();
+    let name = |interface: &nix::net::if_::Interface| interface.name().to_str().ok().map(str::to_owned);
+    all.iter().flat_map(|all| all.iter().filter_map(name)).collect()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn names() -> Vec<String> {
+    Vec::new()
+}
+
 /// Whether an interface has an address itself.
 #[cfg(target_os = "linux")]
 fn has_address(name: &str, address: IpAddr) -> io::Result<bool> {
@@ -154,7 +172,9 @@ mod tests {
         assert_eq!("192.0.2.1".parse(), Ok(LocalPath::Address("192.0.2.1".parse().unwrap())));
         assert_eq!("::ffff:192.0.2.1".parse(), Ok(LocalPath::Address("192.0.2.1".parse().unwrap())));
         assert_eq!("wlan0".parse(), Ok(LocalPath::Interface("wlan0".to_owned())));
-        for wrong in ["", "0.0.0.0", "::", "a/b", "eth 0", "an-interface-name-that-is-too-long"] {
+        for wrong in
+            ["", "0.0.0.0", "::", "::ffff:0.0.0.0", "a/b", "eth 0", "an-interface-name-that-is-too-long"]
+        {
             assert!(wrong.parse::<LocalPath>().is_err(), "{wrong}");
         }
     }

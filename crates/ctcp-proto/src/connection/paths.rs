@@ -123,7 +123,7 @@ pub struct PathStats {
     pub local: Option<IpAddr>,
     /// The peer's address.
     pub remote: SocketAddr,
-    /// Whether data is sent on it.
+    /// Whether the peer has answered on it. Data is sent only on such paths.
     pub is_validated: bool,
     /// Whether it is avoided, because nothing answers or one side is about to close it.
     pub is_avoided: bool,

@@ -121,7 +121,9 @@ impl Connection {
             return self.remains.as_ref().map(|remains| remains.stats.clone()).unwrap_or_default();
         };
         let counts = &established.counts;
-        let path = established.paths.main();
+        // A dead path says nothing about the connection while another one works.
+        let main = established.paths.main();
+        let path = established.paths.iter().find(|path| path.is_usable()).unwrap_or(main);
         let (sent, received) = established.coding_counts();
         let (messages_sent, messages_received) =
             (established.messages.outgoing.counts(), established.messages.incoming.counts());

@@ -116,7 +116,7 @@ impl EcnState {
 
     /// An ACK newly acknowledges `newly` packets sent as ECT(0) on the current network path. `is_newest` if it raises the largest
     /// acknowledged number; other ACKs may be reordered and prove nothing (RFC 9000 section 13.4.2.1). New congestion marks are reported to
-    /// the congestion controller with the packet `bearer`, or with that of a later ACK if there is none. none, with that of a later ACK.
+    /// the congestion controller with the packet `bearer`, or with that of a later ACK if there is none.
     pub(crate) fn on_ack(
         &mut self,
         is_newest: bool,

@@ -182,7 +182,7 @@ fn html(status: &LocalStatus, now: SystemTime) -> String {
     page.push_str(above);
     let mut rows = vec![("server", server.address.clone())];
     if let Some(path) = &server.path {
-        rows.push(("round trip", format!("{:.1} ms", path.rtt.as_secs_f64() * 1e3)));
+        rows.push(("round trip", milliseconds(path.rtt)));
         rows.push(("loss towards the server", format!("{:.1} %", path.loss * 100.0)));
     }
     rows.push(("rate from targets", rate(server.downstream)));
@@ -251,6 +251,7 @@ fn path_table(paths: &[PathSummary]) -> String {
         .to_owned();
     for path in paths {
         let from = path.local.map_or_else(|| "the system's choice".to_owned(), |local| local.to_string());
+        let rtt = path.rtt.map_or_else(|| "-".to_owned(), milliseconds);
         let state = match path.state {
             PathState::Opening => "opening",
             PathState::Open => "open",
@@ -258,9 +259,8 @@ fn path_table(paths: &[PathSummary]) -> String {
         };
         let _ = writeln!(
             table,
-            "<tr><td>{from}</td><td>{}</td><td>{state}</td><td>{:.1} ms</td><td>{}</td><td>{}</td></tr>",
+            "<tr><td>{from}</td><td>{}</td><td>{state}</td><td>{rtt}</td><td>{}</td><td>{}</td></tr>",
             path.remote,
-            path.rtt.as_secs_f64() * 1e3,
             size(path.received),
             size(path.sent)
         );
@@ -303,6 +303,10 @@ fn span(seconds: u64) -> String {
 fn clock(time: SystemTime) -> String {
     let seconds = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     format!("{:02}:{:02}:{:02}", seconds / 3600 % 24, seconds / 60 % 60, seconds % 60)
+}
+
+fn milliseconds(time: Duration) -> String {
+    format!("{:.1} ms", time.as_secs_f64() * 1e3)
 }
 
 fn rate(bits: f64) -> String {

@@ -213,10 +213,12 @@ impl CtcpConnector {
         patience: Duration,
     ) -> Result<ctcp::Connection, ConnectFailure> {
         if let Some(place) = place {
-            place
-                .bind(address)
-                .and_then(|socket| self.endpoint.rebind_to(socket))
-                .map_err(|error| format!("{address}: cannot send from {place}: {error}"))?;
+            place.bind(address).and_then(|socket| self.endpoint.rebind_to(socket)).map_err(|error| {
+                ConnectFailure {
+                    reason: format!("{address}: cannot send from {place}: {error}"),
+                    kind: FailureKind::NotSent,
+                }
+            })?;
         }
         match timeout(patience, self.endpoint.connect(address, self.server_key)).await {
             Ok(Ok(connection)) => Ok(connection),
@@ -272,7 +274,8 @@ impl Connector for CtcpConnector {
         if let Some(connection) = self.connect_early(&addresses) {
             return Ok(connection);
         }
-        let mut last = ConnectFailure::from(format!("{} has no address", self.server));
+        let mut last =
+            ConnectFailure { reason: format!("{} has no address", self.server), kind: FailureKind::NotSent };
         let hasty = (self.ways(&addresses).len() > 1).then_some(self.first_patience());
         for patience in hasty.into_iter().chain([self.attempt]) {
             // Interfaces come and go meanwhile.

@@ -98,7 +98,7 @@ pub(super) struct PathKeeper<'a> {
 struct Try {
     since: Instant,
     next: Instant,
-    /// How many tries there were.
+    /// How many retries there were.
     count: usize,
 }
 
@@ -163,8 +163,7 @@ fn ways(place: &LocalPath, servers: &[SocketAddr]) -> std::io::Result<Ways> {
 
 /// The names of the network interfaces.
 fn interfaces() -> Vec<String> {
-    let folder = std::fs::read_dir("/sys/class/net").into_iter().flatten().flatten();
-    let mut names: Vec<String> = folder.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let mut names = LocalPath::interfaces();
     names.sort();
     names
 }
@@ -261,7 +260,10 @@ impl<'a> PathKeeper<'a> {
                     self.renew_socket(&place, path);
                     self.give_up_if_dead(path, &ways, &open);
                 }
-                None => self.open(&place, &ways, position),
+                None => {
+                    let may_wait = open.iter().any(|path| path.is_validated && !path.is_avoided);
+                    self.open(&place, &ways, position, may_wait);
+                }
             }
         }
         // An address that returns may lead through another network.
@@ -289,18 +291,18 @@ impl<'a> PathKeeper<'a> {
     fn note_missing(&mut self, place: &LocalPath, error: &dyn fmt::Display) {
         let is_named = self.choices.contains(&PathChoice::One(place.clone()));
         if is_named && self.missing.insert(place.to_string()) {
-            warn!(%place, %error, "no path begins there now");
+            warn!(%place, %error, "this interface or address cannot be used for a path now");
         } else {
-            debug!(%place, %error, "no path begins there now");
+            debug!(%place, %error, "this interface or address cannot be used for a path now");
         }
     }
 
     /// Opens a path from a place to one of the server's addresses. Each place begins with another one, so that the paths also differ at the
-    /// server, and each try takes the next.
-    fn open(&mut self, place: &LocalPath, ways: &Ways, position: usize) {
+    /// server, and each try takes the next. It `may_wait`, so that ids last, while another path works.
+    fn open(&mut self, place: &LocalPath, ways: &Ways, position: usize, may_wait: bool) {
         let now = Instant::now();
         let earlier = self.tries.get(&ways[0].0).copied();
-        let is_early = self.opened_at.is_some_and(|at| now < at + pause_of_ids(self.opened));
+        let is_early = may_wait && self.opened_at.is_some_and(|at| now < at + pause_of_ids(self.opened));
         if is_early || earlier.is_some_and(|earlier| now < earlier.next) {
             return;
         }
@@ -388,9 +390,13 @@ fn is_still_here(local: IpAddr) -> bool {
     std::net::UdpSocket::bind((local, 0)).is_ok()
 }
 
-/// The sockets of a connection that is over would receive what belongs to the next one.
+/// The sockets of a connection that is over would receive what belongs to the next one. One that is still open has to say on its paths that it
+/// ends.
 impl Drop for PathKeeper<'_> {
     fn drop(&mut self) {
+        if !self.connection.is_closed() {
+            return;
+        }
         self.sockets.iter().for_each(|&local| self.endpoint.remove_socket(local));
     }
 }

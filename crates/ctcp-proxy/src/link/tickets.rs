@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The file is as secret as a private key. It is removed when the ticket is taken: a server takes each ticket once. A file that others can
-//! read or write is not used, because who knows the ticket can read the early data. Only a ticket is ever removed or replaced, so a name
+//! read or write is not used, because anyone who has the ticket can read the early data. Only a ticket is ever removed or replaced, so a name
 //! given by mistake, such as that of a key, loses nothing.
 
 use std::fs::{self, File, Metadata, OpenOptions};

@@ -123,7 +123,7 @@ fn the_status_page_lists_several_paths() {
         local: Some(local.parse().unwrap()),
         remote: "192.0.2.1:4433".parse().unwrap(),
         state,
-        rtt: Duration::from_millis(40),
+        rtt: (state != PathState::Opening).then_some(Duration::from_millis(40)),
         received: 12_345_678,
         sent: 999,
     };
@@ -141,7 +141,7 @@ fn the_status_page_lists_several_paths() {
         "<tr><td>198.51.100.1</td><td>192.0.2.1:4433</td><td>open</td><td>40.0 ms</td>\
          <td>12.3 MB</td><td>999 B</td></tr>",
         "<td>198.51.100.2</td><td>192.0.2.1:4433</td><td>no answer</td>",
-        "<td>2001:db8::3</td><td>192.0.2.1:4433</td><td>opening</td>",
+        "<td>2001:db8::3</td><td>192.0.2.1:4433</td><td>opening</td><td>-</td>",
     ] {
         assert!(page.contains(row), "{row} in {page}");
     }
