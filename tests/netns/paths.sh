@@ -248,6 +248,31 @@ sleeping_download() {
     end_download $((SLEEP_SECONDS * 1000 + STALL_MILLISECONDS))
 }
 
+# Eight seconds without a transfer, while the first interface is dead.
+page_says_connected() {
+    link '1 down'
+    local second
+    for second in $(seq 8); do
+        sleep 1
+        on_client curl -s "http://$HTTP/" | grep -q 'Connected to the server' || {
+            echo "not after $second s"
+            return 1
+        }
+    done
+}
+
+gone_clients() { grep -c 'a client is gone' "$scratch/server.log" || true; }
+
+# The first interface is still dead when the client ends.
+client_says_that_it_ends() {
+    local before
+    before=$(gone_clients)
+    stop "$client_pid" INT
+    wait_until 5 more_are_gone "$before"
+}
+
+more_are_gone() { [ "$(gone_clients)" -gt "$1" ]; }
+
 both=(--path path1 --path path2)
 restart_client "${both[@]}"
 check 'two paths: both carry the download' shown both_carry 25
@@ -255,6 +280,11 @@ check 'each path fails and returns in a download' shown each_path_fails
 check 'a dead first interface delays the connection by little' shown first_is_dead
 check 'an interface loses its address and has one again' shown interface_leaves_and_returns
 check 'an interface is removed and created again' shown interface_is_replaced
+restart_client "${both[@]}"
+check 'both carry a download' shown both_carry 25
+check 'the first is dead: the status page says connected' shown page_says_connected
+check 'the first is dead: the server learns that the client ends' client_says_that_it_ends
+link '1 up'
 ip -n "$client_ns" link del direct
 restart_client --path auto
 check 'with auto both carry the download' shown both_carry 25
