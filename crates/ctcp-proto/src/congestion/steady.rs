@@ -32,8 +32,8 @@
 //!
 //! A back-off is also an experiment: a queue that does not react to it at all is not a queue but a longer path, and becomes the new base.
 //! Among many flows a full queue does not react either. So the base rises only while there is no more loss than the path's own, and not soon
-//! after competing, not even by age. On a path with much noise, a [`Push`] tests this first: if sending more makes more arrive, the delay was not a queue. Nor
-//! was it one if sending less makes less arrive.
+//! after competing, not even by age. On a path with much noise, a [`Push`] tests this first: if sending more makes more arrive, the delay
+//! was not a queue. Nor was it one if sending less makes less arrive.
 
 use core::time::Duration;
 

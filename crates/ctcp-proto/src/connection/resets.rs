@@ -43,8 +43,7 @@ impl Established {
     /// Writes a RESET_TOKEN if one is due and fits.
     pub(super) fn write_reset_token(&mut self, builder: &mut DatagramBuilder, contents: &mut Contents) {
         let Some(key) = self.resets.key.as_ref().filter(|_| self.resets.is_due) else { return };
-        let works = self.paths.iter().find(|path| path.is_usable());
-        let path = works.unwrap_or_else(|| self.paths.main());
+        let path = self.paths.working();
         let frame = Frame::ResetToken(key.token(path.network.remote, &self.path_changes.ids.own(path.id)).0);
         if builder.write_if_it_fits(&frame) {
             contents.reset_token = true;

@@ -5,7 +5,8 @@ use core::time::Duration;
 use super::{Connection, Established, State};
 use crate::code::{ReceiverCounts, SenderCounts};
 
-/// Statistics of a connection. Counters run from its beginning; fields marked "now" are current values.
+/// Statistics of a connection. Counters run from its beginning; fields marked "now" are current values. Round trips, loss, window, packets in
+/// flight and datagram size are those of the oldest path that works; [`Connection::paths`] has those of all.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ConnectionStats {
@@ -122,8 +123,7 @@ impl Connection {
         };
         let counts = &established.counts;
         // A dead path says nothing about the connection while another one works.
-        let main = established.paths.main();
-        let path = established.paths.iter().find(|path| path.is_usable()).unwrap_or(main);
+        let path = established.paths.working();
         let (sent, received) = established.coding_counts();
         let (messages_sent, messages_received) =
             (established.messages.outgoing.counts(), established.messages.incoming.counts());

@@ -93,6 +93,11 @@ impl Paths {
         self.open.iter().find(|path| path.is_validated()).unwrap_or(&self.open[0])
     }
 
+    /// The oldest path that is usable, or else the main one.
+    pub(crate) fn working(&self) -> &Path {
+        self.open.iter().find(|path| path.is_usable()).unwrap_or_else(|| self.main())
+    }
+
     pub(crate) fn main_mut(&mut self) -> &mut Path {
         let id = self.main().id;
         &mut self[id]

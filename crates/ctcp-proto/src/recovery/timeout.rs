@@ -11,8 +11,8 @@ use ctcp_base::Instant;
 use super::rtt::{GRANULARITY, RttEstimator};
 
 /// The longest interval between probes of a path that has answered before. After an outage of ten seconds, plain doubling would wait up to
-/// ten more. A few packets per second do no harm, but they keep a phone awake: the limit rises by as much again after every
-/// [`LONG_SILENCE`] probes, so that the first half minute has the shortest one, up to [`LONG_SILENCE_FACTOR`] times as much.
+/// ten more. A few packets per second do no harm for half a minute, but they keep a phone awake. So the limit rises by as much again after
+/// every [`LONG_SILENCE`] probes, up to [`LONG_SILENCE_FACTOR`] times as much.
 pub(crate) const PROBE_INTERVAL_MAX: Duration = Duration::from_millis(500);
 const LONG_SILENCE: u32 = 60;
 const LONG_SILENCE_FACTOR: u32 = 10;

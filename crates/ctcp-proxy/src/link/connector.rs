@@ -213,12 +213,10 @@ impl CtcpConnector {
         patience: Duration,
     ) -> Result<ctcp::Connection, ConnectFailure> {
         if let Some(place) = place {
-            place.bind(address).and_then(|socket| self.endpoint.rebind_to(socket)).map_err(|error| {
-                ConnectFailure {
-                    reason: format!("{address}: cannot send from {place}: {error}"),
-                    kind: FailureKind::NotSent,
-                }
-            })?;
+            place
+                .bind(address)
+                .and_then(|socket| self.endpoint.rebind_to(socket))
+                .map_err(|error| not_sent(format!("{address}: cannot send from {place}: {error}")))?;
         }
         match timeout(patience, self.endpoint.connect(address, self.server_key)).await {
             Ok(Ok(connection)) => Ok(connection),
@@ -252,6 +250,10 @@ impl CtcpConnector {
     }
 }
 
+fn not_sent(reason: String) -> ConnectFailure {
+    ConnectFailure { reason, kind: FailureKind::NotSent }
+}
+
 fn silence(address: SocketAddr) -> ConnectFailure {
     format!("{address}: no answer (is a server running there, and does UDP get through?)").into()
 }
@@ -274,8 +276,7 @@ impl Connector for CtcpConnector {
         if let Some(connection) = self.connect_early(&addresses) {
             return Ok(connection);
         }
-        let mut last =
-            ConnectFailure { reason: format!("{} has no address", self.server), kind: FailureKind::NotSent };
+        let mut last = not_sent(format!("{} has no address", self.server));
         let hasty = (self.ways(&addresses).len() > 1).then_some(self.first_patience());
         for patience in hasty.into_iter().chain([self.attempt]) {
             // Interfaces come and go meanwhile.

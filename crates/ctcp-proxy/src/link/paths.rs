@@ -261,7 +261,7 @@ impl<'a> PathKeeper<'a> {
                     self.give_up_if_dead(path, &ways, &open);
                 }
                 None => {
-                    let may_wait = open.iter().any(|path| path.is_validated && !path.is_avoided);
+                    let may_wait = open.iter().any(works);
                     self.open(&place, &ways, position, may_wait);
                 }
             }
@@ -276,7 +276,10 @@ impl<'a> PathKeeper<'a> {
 
     /// Closes a path that has not answered for long, so that the next one from its place leads to another address of the server.
     fn give_up_if_dead(&mut self, path: &PathStats, ways: &Ways, open: &[PathStats]) {
-        if !path.is_avoided || ways.len() == 1 || !open.iter().any(|other| works(other, path.id)) {
+        if !path.is_avoided
+            || ways.len() == 1
+            || !open.iter().any(|other| other.id != path.id && works(other))
+        {
             self.silent.remove(&path.id);
             return;
         }
@@ -369,7 +372,7 @@ impl<'a> PathKeeper<'a> {
         let is_of_place = |other: &PathStats| {
             other.local.is_some_and(|other| present.contains(&other) && self.places.get(&other) == place)
         };
-        let is_replaced = open.iter().any(|other| works(other, path.id) && is_of_place(other));
+        let is_replaced = open.iter().any(|other| other.id != path.id && works(other) && is_of_place(other));
         if !is_replaced && is_still_here(local) {
             return;
         }
@@ -380,9 +383,9 @@ impl<'a> PathKeeper<'a> {
     }
 }
 
-/// Whether a path other than `id` works.
-fn works(path: &PathStats, id: PathId) -> bool {
-    path.id != id && path.is_validated && !path.is_avoided
+/// Whether a path works.
+fn works(path: &PathStats) -> bool {
+    path.is_validated && !path.is_avoided
 }
 
 /// Whether the machine has this address.

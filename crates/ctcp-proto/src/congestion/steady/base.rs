@@ -4,8 +4,8 @@
 //! a round trip. If delay varies by itself (jitter), hardly any packet takes the smallest time. Then both are means over round trips, on
 //! which noise has no effect.
 //!
-//! While more is lost than the path loses by itself, and soon after competing, the base may fall but not rise, so that a queue among many
-//! flows, which can last, never becomes the base of those that fill it.
+//! While more is lost than the path loses by itself, and soon after competing, the base may fall but not rise. A queue among many flows can
+//! last, and must not become the base of those that fill it.
 
 use core::time::Duration;
 
