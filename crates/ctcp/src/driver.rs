@@ -15,6 +15,7 @@
 
 use core::any::Any;
 use core::future::poll_fn;
+use core::net::IpAddr;
 use core::panic::AssertUnwindSafe;
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
@@ -74,6 +75,8 @@ pub(crate) struct Driver {
     timer: Timer,
     /// Sockets must change before anything is sent.
     awaits_sockets: bool,
+    /// The sockets that close once nothing waits to be sent: a connection that ends may still have to say so there.
+    leaving: Vec<IpAddr>,
     /// Why the driver ends, if it ends while it is needed. It starts as `Shutdown`, which applies if the runtime drops the task, even
     /// before its first poll.
     fault: Option<Fault>,
@@ -92,6 +95,7 @@ impl Driver {
             refusals: Refusals::default(),
             timer: Timer::new(),
             awaits_sockets: false,
+            leaving: Vec::new(),
             fault: Some(Fault::Shutdown),
         }
     }
@@ -136,16 +140,20 @@ impl Driver {
         }
     }
 
-    /// Adds, replaces and closes sockets as the endpoint's handles asked for. Datagrams still in a socket that goes count as lost.
+    /// Adds and replaces sockets as the endpoint's handles asked for, and notes which ones are to close. Datagrams still in a socket that goes
+    /// count as lost.
     fn change_sockets(&mut self) {
         let changes = core::mem::take(&mut self.shared.lock().socket_changes);
         for change in changes {
             let open = |socket| Socket::new(socket, Arc::clone(&self.shared.counters));
             let result = match change {
                 SocketChange::Main(socket) => open(socket).map(|socket| self.ports.replace(socket)),
-                SocketChange::Add(local, socket) => open(socket).map(|socket| self.ports.add(local, socket)),
+                SocketChange::Add(local, socket) => {
+                    self.leaving.retain(|&address| address != local);
+                    open(socket).map(|socket| self.ports.add(local, socket))
+                }
                 SocketChange::Remove(local) => {
-                    self.ports.remove(local);
+                    self.leaving.push(local);
                     Ok(())
                 }
             };
@@ -344,6 +352,7 @@ impl Driver {
         let state = &mut *self.shared.lock();
         if !has_more && !state.turns.has_work() && self.ports.is_empty() {
             state.is_sending = false;
+            self.leaving.drain(..).for_each(|local| self.ports.remove(local));
             self.shared.idle.notify_waiters();
         }
         let deadline = match (state.deadline(), self.rest_until.map(Deadline::lax)) {

@@ -349,8 +349,8 @@ impl Endpoint {
         Ok(local)
     }
 
-    /// Closes the socket of [`Self::add_socket`] with this address. Abandon paths that begin there first: their packets would leave from the
-    /// main socket, and the server would move them there.
+    /// Closes the socket of [`Self::add_socket`] with this address as soon as nothing waits to be sent. Abandon paths that begin there first:
+    /// their packets would leave from the main socket, and the server would move them there.
     pub fn remove_socket(&self, local: IpAddr) {
         self.change_sockets(SocketChange::Remove(local));
     }

@@ -1,8 +1,8 @@
 //! A path with faults: the datagrams between one client and a server pass through it.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use ctcp_base::{Prng, Probability};
 use tokio::net::UdpSocket;
@@ -18,6 +18,8 @@ pub(crate) struct Path {
     pub(crate) moves: AtomicBool,
     /// Datagrams delivered, both ways.
     pub(crate) carried: AtomicUsize,
+    /// Where the client's last datagram came from.
+    pub(crate) client: Mutex<Option<SocketAddr>>,
 }
 
 /// Starts a relay to `server` that loses every datagram with probability `loss`. Returns the address that clients
@@ -33,7 +35,6 @@ pub(crate) async fn start(server: SocketAddr, loss: Probability) -> (SocketAddr,
 async fn carry(front: UdpSocket, server: SocketAddr, loss: Probability, path: Arc<Path>) {
     let mut prng = Prng::new(7);
     let mut back = UdpSocket::bind(localhost()).await.unwrap();
-    let mut client = None;
     let (mut from_client, mut from_server) = (vec![0; 1 << 16], vec![0; 1 << 16]);
     loop {
         if path.moves.swap(false, Ordering::Relaxed) {
@@ -41,10 +42,10 @@ async fn carry(front: UdpSocket, server: SocketAddr, loss: Probability, path: Ar
         }
         let (socket, bytes, to) = tokio::select! {
             Ok((size, from)) = front.recv_from(&mut from_client) => {
-                client = Some(from);
+                *path.client.lock().unwrap() = Some(from);
                 (&back, &from_client[..size], Some(server))
             }
-            Ok((size, _)) = back.recv_from(&mut from_server) => (&front, &from_server[..size], client),
+            Ok((size, _)) = back.recv_from(&mut from_server) => (&front, &from_server[..size], *path.client.lock().unwrap()),
             else => continue,
         };
         let is_lost = path.is_dead.load(Ordering::Relaxed) || prng.chance(loss);
