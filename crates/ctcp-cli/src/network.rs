@@ -4,9 +4,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ctcp::{Catalogue, ClientConfig, Endpoint, Profile, TransportConfig};
+use ctcp::{Catalogue, ClientConfig, Endpoint, PathMode, Profile, TransportConfig};
 use ctcp_proxy::counters::Counters;
-use ctcp_proxy::link::{CtcpConnector, LinkState, LinkTimes, ServerLink, Tickets, Ways};
+use ctcp_proxy::link::{CtcpConnector, LinkState, LinkTimes, PathChoice, ServerLink, Tickets, Ways};
+use tracing::warn;
 
 use crate::args::RemoteArgs;
 use crate::error::CliError;
@@ -62,6 +63,10 @@ pub(crate) fn link(
     let mut transport = transport(profile, catalogue);
     transport.tickets(remote.ticket_file.is_some());
     let ways = Ways::new(&remote.via).map_err(|error| CliError::usage(format!("--via: {error}")))?;
+    let has_several = ways.count() > 1 || remote.path.len() > 1 || remote.path.contains(&PathChoice::Auto);
+    if remote.paths != PathMode::default() && !has_several {
+        warn!("--paths {} means nothing with one path: name several with --path or --via", remote.paths);
+    }
     transport.path_mode(remote.paths).further_paths(!remote.path.is_empty() || ways.count() > 1);
     config.transport(transport);
     let endpoint = Endpoint::client(config)

@@ -75,7 +75,7 @@ pub struct TransportConfig {
     pub addresses: Vec<SocketAddr>,
     /// How a client uses several paths. A server does as its client asks.
     pub path_mode: PathMode,
-    /// Bits per second that copies of what must arrive soon may take on further paths, in [`PathMode::Redundant`].
+    /// Bits per second that copies of latency-sensitive data may take on further paths, in [`PathMode::Redundant`].
     pub copy_rate: u32,
     /// Whether a client asks for tickets, with which a later connection may send data in its first flight.
     pub tickets: bool,

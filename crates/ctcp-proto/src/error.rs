@@ -87,6 +87,12 @@ impl TransportError {
     pub const fn new(code: TransportErrorCode, reason: &'static str) -> Self {
         Self { code, reason }
     }
+
+    /// A violation of the protocol that has no code of its own.
+    #[must_use]
+    pub const fn violation(reason: &'static str) -> Self {
+        Self::new(TransportErrorCode::ProtocolViolation, reason)
+    }
 }
 
 /// The contents of a CLOSE frame.

@@ -12,35 +12,35 @@
 //!
 //! Requirement: C7
 
-use core::pin::Pin;
-use core::task::{Context, Poll};
+mod pipes;
+mod status;
+
 use core::time::Duration;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 use tracing::{debug, warn};
 
+use self::pipes::Pipes;
 use crate::address::{TargetAddress, UNSPECIFIED};
 use crate::coded::CodedConnection;
-use crate::counters::Counters;
 use crate::early::Early;
 use crate::failures::Failures;
-use crate::http_proxy::{self, LocalStatus, Served, ServerStatus, Tunnel};
-use crate::link::{Connector, FailureKind, LinkError, LinkState, Opened, ServerLink};
-use crate::pulse::{self, Look, Pulse};
+use crate::http_proxy::{self, Served, Tunnel};
+use crate::link::{Connector, LinkError, Opened, ServerLink};
+use crate::pulse::Pulse;
 use crate::request::{ReplyCode, Request};
 use crate::seldom::{Seldom, WARNING_PAUSE};
 use crate::socks5::{self, Asked, Socks5Error};
 use crate::splice::{Meter, SpliceEnd, SpliceOptions, Spliced, splice};
 use crate::udp::UdpOptions;
 use crate::udp::associations::Associations;
-use crate::unanswered::Unanswered;
 
 /// The default limit of simultaneous connections of applications: as many streams as a server allows one connection by
 /// default.
@@ -431,115 +431,6 @@ impl<K: Connector> ForwardProxy<K> {
         }
         spliced
     }
-
-    fn pulse(&self) -> MutexGuard<'_, Pulse> {
-        self.pulse.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Samples the link periodically for the status page.
-    async fn watch_link(&self) {
-        let mut last_error = None;
-        loop {
-            let connection = match &*self.link.state().borrow() {
-                LinkState::Connected { connection, number } => {
-                    last_error = None;
-                    Some((*number, connection.clone()))
-                }
-                LinkState::Connecting { last_error: error, .. } => {
-                    if let Some(error) = error.as_ref().filter(|error| last_error.as_ref() != Some(*error)) {
-                        self.failures.note_server(error);
-                        last_error = Some(error.clone());
-                    }
-                    None
-                }
-            };
-            let connection = connection.map(|(number, connection)| (number, connection.health()));
-            let counters = self.link.counters();
-            let (downstream, upstream) = (counters.downstream.value(), counters.upstream.value());
-            self.pulse().on_look(Look { at: Instant::now(), connection, downstream, upstream });
-            sleep(pulse::INTERVAL).await;
-        }
-    }
-
-    fn server_status(&self) -> ServerStatus {
-        let (connection, last_error, has_answered) = match &*self.link.state().borrow() {
-            LinkState::Connected { connection, .. } => (Some(connection.clone()), None, false),
-            LinkState::Connecting { last_error, kind, .. } => {
-                (None, last_error.clone(), *kind > FailureKind::NoAnswer)
-            }
-        };
-        let mut address = self.link.server().to_owned();
-        if let Some(remote) = connection.as_ref().map(CodedConnection::remote).filter(|at| *at != address) {
-            address = format!("{address} (now at {remote})");
-        }
-        let pulse = self.pulse();
-        ServerStatus {
-            address,
-            is_connected: connection.is_some(),
-            last_error,
-            has_answered,
-            silent: pulse.silent(),
-            path: connection.as_ref().map(CodedConnection::health),
-            paths: connection.map(|connection| connection.paths()).unwrap_or_default(),
-            downstream: pulse.rates().0,
-            upstream: pulse.rates().1,
-        }
-    }
-}
-
-impl<K: Connector> http_proxy::Proxy for ForwardProxy<K> {
-    type Connection = K::Connection;
-
-    async fn connect(&self, target: &TargetAddress) -> Result<Opened<K::Connection>, LinkError> {
-        Self::connect(self, target).await
-    }
-
-    async fn open(
-        &self,
-        target: &TargetAddress,
-    ) -> Result<Unanswered<<K::Connection as CodedConnection>::Stream>, LinkError> {
-        if !self.greets_at_once(target).await? {
-            return self.connect(target).await.map(|opened| Unanswered::answered(opened.stream));
-        }
-        self.link.counters().streams_total.add(1);
-        let opened = self.link.request_unanswered(&Request::Connect(target.clone())).await;
-        opened.inspect_err(|error| self.on_unreached(target, error))
-    }
-
-    async fn greets_at_once(&self, target: &TargetAddress) -> Result<bool, LinkError> {
-        Self::greets_at_once(self, target).await
-    }
-
-    fn on_unreached(&self, target: &TargetAddress, error: &LinkError) {
-        self.count_failure(error);
-        self.note(target, error);
-    }
-
-    fn on_failed(&self, target: &TargetAddress, reason: &str) {
-        self.failures.note(&target.to_string(), reason);
-    }
-
-    fn status(&self) -> LocalStatus {
-        let counters = self.link.counters();
-        let numbers = vec![
-            ("connections being carried", counters.streams_open.value()),
-            ("connections so far", counters.streams_total.value()),
-            ("of these failed", counters.streams_failed.value()),
-            ("connections to the server so far", counters.connections_total.value()),
-        ];
-        LocalStatus {
-            server: self.server_status(),
-            socks5: self.socks5.get().copied(),
-            numbers,
-            from_targets: counters.downstream.value(),
-            to_targets: counters.upstream.value(),
-            failed: self.failures.last(),
-        }
-    }
-
-    fn counters(&self) -> &Arc<Counters> {
-        self.link.counters()
-    }
 }
 
 /// The response to a program that speaks HTTP to the SOCKS5 port.
@@ -558,44 +449,6 @@ pub(crate) async fn close_gently(mut application: TcpStream) {
 
 fn too_slow() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, "the application sent no request in time")
-}
-
-/// A reader and a writer as one splice end: stdin and stdout. They cannot be reset.
-struct Pipes<R, W> {
-    reader: R,
-    writer: W,
-}
-
-impl<R: AsyncRead + Unpin, W: Unpin> AsyncRead for Pipes<R, W> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.reader).poll_read(context, buffer)
-    }
-}
-
-impl<R: Unpin, W: AsyncWrite + Unpin> AsyncWrite for Pipes<R, W> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        data: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.writer).poll_write(context, data)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.writer).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.writer).poll_shutdown(context)
-    }
-}
-
-impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> SpliceEnd for Pipes<R, W> {
-    fn abort(&mut self) {}
 }
 
 #[cfg(test)]

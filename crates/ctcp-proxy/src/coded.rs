@@ -126,6 +126,8 @@ pub enum PathState {
     Opening,
     /// It carries data, or may.
     Open,
+    /// It waits for another path to fail.
+    Spare,
     /// Nothing answers any more, or it is about to be closed.
     Avoided,
 }
@@ -134,6 +136,7 @@ impl From<&ctcp::PathStats> for PathSummary {
     fn from(path: &ctcp::PathStats) -> Self {
         let state = match (path.is_validated, path.is_avoided) {
             (_, true) => PathState::Avoided,
+            (true, false) if path.is_spare => PathState::Spare,
             (true, false) => PathState::Open,
             (false, false) => PathState::Opening,
         };

@@ -222,6 +222,11 @@ impl Socket {
 
     /// The second try after the system refused a train: its driver may have no segmentation offload, or the source
     /// address is gone because the machine moved to another network.
+    /// Counts a datagram that is dropped because too many wait for the operating system to take them.
+    pub(crate) fn note_refused(&self) {
+        count(&self.counters.send_errors, 1);
+    }
+
     fn send_one_by_one(&mut self, train: &Train, bytes: &[u8]) {
         let is_train = bytes.len() > train.segment_size;
         for datagram in bytes.chunks(train.segment_size.max(1)) {

@@ -246,7 +246,7 @@ impl Page<'_> {
             labels.zip(paths)
         };
         let levels: [(&str, &str, Level); 4] = [
-            ("ctcp_path_usable", "Whether data is sent on the path", |path| {
+            ("ctcp_path_usable", "Whether the peer has answered on the path and it is not avoided", |path| {
                 f64::from(u8::from(path.is_validated && !path.is_avoided))
             }),
             ("ctcp_path_rtt_seconds", "Smoothed round-trip time of the path", |path| {

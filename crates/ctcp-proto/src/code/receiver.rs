@@ -235,10 +235,7 @@ impl CodedReceiver {
     /// Long combinations cost work and memory, so the handshake limits their length.
     fn check_length(&self, length: u16) -> Result<(), TransportError> {
         if length > self.length_max {
-            return Err(TransportError::new(
-                TransportErrorCode::ProtocolViolation,
-                "combination of more symbols than a block has",
-            ));
+            return Err(TransportError::violation("combination of more symbols than a block has"));
         }
         Ok(())
     }
@@ -294,6 +291,6 @@ fn fault(error: DecodeError) -> TransportError {
         DecodeError::OutsideWindow => {
             TransportError::new(TransportErrorCode::SymbolWindow, "symbol beyond the window")
         }
-        _ => TransportError::new(TransportErrorCode::ProtocolViolation, "combination that cannot be decoded"),
+        _ => TransportError::violation("combination that cannot be decoded"),
     }
 }

@@ -7,7 +7,6 @@
 use ctcp_base::Instant;
 
 use super::{Contents, Established, TransportError};
-use crate::error::TransportErrorCode;
 use crate::id::{ContextId, PacketNumber, PathId};
 use crate::path::{Path, PathUse, Paths, scheduler};
 use crate::recovery::sent::{AckedPacket, LostPacket};
@@ -60,10 +59,7 @@ impl Established {
     ) -> Result<(), TransportError> {
         let sender = self.contexts.get_mut(id).map(|context| &mut context.sender);
         let Some(sender) = sender.filter(|sender| report.known_end <= sender.next_index()) else {
-            return Err(TransportError::new(
-                TransportErrorCode::ProtocolViolation,
-                "report of symbols that were never sent",
-            ));
+            return Err(TransportError::violation("report of symbols that were never sent"));
         };
         if sender.on_report(now, report) {
             self.tell_controller();
@@ -196,10 +192,7 @@ impl Established {
 }
 
 fn never_sent() -> TransportError {
-    TransportError::new(
-        TransportErrorCode::ProtocolViolation,
-        "ACK or ARRIVED of packets that were never sent",
-    )
+    TransportError::violation("ACK or ARRIVED of packets that were never sent")
 }
 
 /// The path to which an acknowledgement belongs. `None` if it is closed, which the peer may not have known.
@@ -207,9 +200,6 @@ fn acknowledged_path(paths: &mut Paths, id: PathId) -> Result<Option<&mut Path>,
     match paths.state_of(id) {
         PathUse::Open => Ok(Some(&mut paths[id])),
         PathUse::Closed => Ok(None),
-        PathUse::Never => Err(TransportError::new(
-            TransportErrorCode::ProtocolViolation,
-            "ACK or ARRIVED of a path that was never opened",
-        )),
+        PathUse::Never => Err(TransportError::violation("ACK or ARRIVED of a path that was never opened")),
     }
 }

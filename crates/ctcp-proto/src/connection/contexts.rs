@@ -4,7 +4,7 @@ use super::negotiation::Negotiated;
 use super::relayed::{Carriage, HopRepair};
 use crate::code::{Code, CodedReceiver, CodedSender, RELAYED_SPAN_MAX, RelayBuffer, thrifty_sliding};
 use crate::config::TransportConfig;
-use crate::error::{TransportError, TransportErrorCode};
+use crate::error::TransportError;
 use crate::id::{ContextId, Role};
 use crate::scheme;
 
@@ -117,10 +117,7 @@ impl Contexts {
     pub(crate) fn open_for_peer(&mut self, id: ContextId) -> Result<&mut Context, TransportError> {
         let is_asked = id != ContextId::Relayed || self.carriage.is_some();
         if id != ContextId::Streams && (self.plan.window == 0 || !is_asked) {
-            return Err(TransportError::new(
-                TransportErrorCode::ProtocolViolation,
-                "combination in a context that was not granted",
-            ));
+            return Err(TransportError::violation("combination in a context that was not granted"));
         }
         Ok(self.open(id))
     }

@@ -1,4 +1,4 @@
-//! Copies on further paths: of what must arrive soon, in [`PathMode::Redundant`], and of anything on a path that must show what it is capable of.
+//! Copies on further paths: of latency-sensitive data, in [`PathMode::Redundant`], and of anything on a path that must show what it is capable of.
 
 use ctcp_base::Instant;
 
@@ -92,7 +92,7 @@ impl Established {
         carried
     }
 
-    /// What must arrive soon, on the path for it, and in [`PathMode::Redundant`] on any path while the first one cannot send: after a burst of
+    /// Latency-sensitive data, on the path for it, and in [`PathMode::Redundant`] on any path while the first one cannot send: after a burst of
     /// losses its window is full until they are noticed.
     pub(super) fn choose_urgent(&mut self, now: Instant, turn: Turn) -> Option<(ContextId, Choice)> {
         let first = turn.ranking.first()?;

@@ -14,7 +14,6 @@
 use super::{Connection, Established, State, TransportError};
 use crate::config::TransportConfig;
 use crate::crypto::{EarlyKey, TICKET_LIFETIME, Ticket, TicketKey};
-use crate::error::TransportErrorCode;
 use crate::id::{ConnectionId, Role, StreamId};
 use crate::network::NetworkPath;
 use crate::stream::Streams;
@@ -217,10 +216,7 @@ impl Established {
 
     pub(super) fn on_new_ticket(&mut self, ticket: &NewTicket<'_>) -> Result<(), TransportError> {
         if self.role != Role::Client {
-            return Err(TransportError::new(
-                TransportErrorCode::ProtocolViolation,
-                "NEW_TICKET sent by a client",
-            ));
+            return Err(TransportError::violation("NEW_TICKET sent by a client"));
         }
         self.early.ticket = Some(Ticket::new(ticket));
         self.early.is_ticket_news = true;

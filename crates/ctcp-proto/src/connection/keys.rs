@@ -19,7 +19,6 @@ use ctcp_base::Instant;
 use super::contents::Contents;
 use super::{Established, TransportError};
 use crate::crypto::exchange::{KeyShare, SHARE_LENGTH};
-use crate::error::TransportErrorCode;
 use crate::id::Role;
 use crate::wire::{DatagramBuilder, Frame};
 
@@ -206,5 +205,4 @@ impl Established {
     }
 }
 
-const BAD_SHARE: TransportError =
-    TransportError::new(TransportErrorCode::ProtocolViolation, "KEY_SHARE that leads to no secret");
+const BAD_SHARE: TransportError = TransportError::violation("KEY_SHARE that leads to no secret");

@@ -4,7 +4,7 @@ use core::net::SocketAddr;
 
 use ctcp_base::Instant;
 
-use super::transmit::Way;
+use super::transmit::Outgoing;
 use super::{Established, TransportError};
 use crate::id::{PathId, Role};
 use crate::network::{NetworkPath, Transmit, is_relayed};
@@ -215,7 +215,7 @@ impl Established {
         }
         // Not ECN-capable: whether the new path supports ECN is unknown.
         let transmit =
-            self.send_as(now, Way { id, ecn: None }, builder, super::Contents::default(), buffer)?;
+            self.send_as(now, Outgoing { id, ecn: None }, builder, super::Contents::default(), buffer)?;
         Ok(Transmit { destination: network.remote, source: network.local, ..transmit })
     }
 }

@@ -8,7 +8,6 @@ use std::collections::VecDeque;
 
 use super::{Established, TransportError};
 use crate::crypto::random::SecretRng;
-use crate::error::TransportErrorCode;
 use crate::event::EndpointEvent;
 use crate::id::{ConnectionId, PathId};
 use crate::path::PathUse;
@@ -166,10 +165,7 @@ impl Established {
         if state == PathUse::Closed {
             return Ok(());
         }
-        self.path_changes
-            .ids
-            .on_given(path, id)
-            .map_err(|reason| TransportError::new(TransportErrorCode::ProtocolViolation, reason))?;
+        self.path_changes.ids.on_given(path, id).map_err(TransportError::violation)?;
         if state == PathUse::Open {
             self.paths[path].destination = id;
         }

@@ -15,11 +15,10 @@ use ctcp_base::Instant;
 
 use super::path_ids::PathIds;
 use super::{Connection, Established, RttStats, State, TransportError};
-use crate::error::TransportErrorCode;
 use crate::id::{PathId, Role};
 use crate::network::NetworkPath;
 use crate::path::validation::PathValidation;
-use crate::path::{Path, PathUse};
+use crate::path::{Path, PathUse, scheduler};
 use crate::wire::{DatagramBuilder, Frame, frames};
 
 /// Why a path was not opened or closed.
@@ -127,6 +126,8 @@ pub struct PathStats {
     pub is_validated: bool,
     /// Whether it is avoided, because nothing answers or one side is about to close it.
     pub is_avoided: bool,
+    /// Whether it waits for another path to fail, in [`crate::PathMode::Backup`].
+    pub is_spare: bool,
     /// Round-trip times.
     pub rtt: RttStats,
     /// The loss average.
@@ -209,7 +210,9 @@ impl Connection {
     #[must_use]
     pub fn paths(&self) -> Vec<PathStats> {
         let State::Established(established) = &self.state else { return Vec::new() };
-        established.paths.iter().map(|path| path.stats(self.now)).collect()
+        let paths = &established.paths;
+        let is_spare = |path: &Path| path.is_usable() && !scheduler::carries_data(self.now, paths, path.id);
+        paths.iter().map(|path| PathStats { is_spare: is_spare(path), ..path.stats(self.now) }).collect()
     }
 }
 
@@ -242,7 +245,7 @@ impl Established {
             PathUse::Open => Ok(true),
             PathUse::Closed => Ok(false),
             PathUse::Never if self.role == Role::Client || self.negotiated.paths <= 1 => {
-                Err(violation("packet of a path that was never opened"))
+                Err(TransportError::violation("packet of a path that was never opened"))
             }
             PathUse::Never => {
                 if !self.has_room() {
@@ -261,7 +264,7 @@ impl Established {
 
     /// Whether another path may be opened. One that the client has left, but that a server keeps until another one works, does not count.
     fn has_room(&self) -> bool {
-        let leaving = self.paths.iter().filter(|path| self.role == Role::Server && path.is_leaving).count();
+        let leaving = self.paths.iter().filter(|path| self.role == Role::Server && path.is_retiring).count();
         self.paths.len() - leaving < self.negotiated.paths
     }
 
@@ -282,7 +285,7 @@ impl Established {
         self.paths[id].owed.probes = 1;
         let mut position = 0;
         while let Some(id) = self.paths.id_at(position) {
-            if self.paths[id].is_leaving && self.has_other_path(id) {
+            if self.paths[id].is_retiring && self.has_other_path(id) {
                 self.close_path(id);
             } else {
                 position += 1;
@@ -304,7 +307,7 @@ impl Established {
     /// The client tells how much it prefers a path.
     pub(super) fn on_path_preference(&mut self, id: PathId, preference: u8) -> Result<(), TransportError> {
         if self.role == Role::Client {
-            return Err(violation("PATH_PREFERENCE by a server"));
+            return Err(TransportError::violation("PATH_PREFERENCE by a server"));
         }
         self.paths[id].preference = preference;
         Ok(())
@@ -320,10 +323,12 @@ impl Established {
                 self.path_changes.ids.on_closed(id);
                 self.paths.refuse(id);
             }
-            PathUse::Never => return Err(violation("PATH_ABANDON of a path that was never opened")),
+            PathUse::Never => {
+                return Err(TransportError::violation("PATH_ABANDON of a path that was never opened"));
+            }
             PathUse::Open if self.has_other_path(id) => self.close_path(id),
             // The one that replaces it is being validated.
-            PathUse::Open => self.paths[id].is_leaving = true,
+            PathUse::Open => self.paths[id].is_retiring = true,
         }
         Ok(())
     }
@@ -368,7 +373,7 @@ impl Established {
             packet.contents.forget_told();
         }
         // A reset of the server that was restarted arrives on a path that works.
-        if !core::mem::replace(&mut self.paths[id].is_left, true) {
+        if !core::mem::replace(&mut self.paths[id].flight_is_given_up, true) {
             self.resets.tell();
         }
     }
@@ -385,20 +390,16 @@ impl Established {
     }
 
     /// Closes a path, or avoids it until another one works.
-    pub(super) fn leave_path(&mut self, id: PathId) {
+    pub(super) fn retire_path(&mut self, id: PathId) {
         if self.has_other_path(id) {
             self.path_changes.tell(id);
             self.close_path(id);
         } else {
-            self.paths[id].is_leaving = true;
+            self.paths[id].is_retiring = true;
         }
     }
 
     fn has_other_path(&self, id: PathId) -> bool {
         self.paths.iter().any(|path| path.id != id && path.is_validated())
     }
-}
-
-fn violation(reason: &'static str) -> TransportError {
-    TransportError::new(TransportErrorCode::ProtocolViolation, reason)
 }

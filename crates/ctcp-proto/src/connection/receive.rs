@@ -97,10 +97,7 @@ impl Established {
     fn handle_unopened(&mut self, error: OpenError, datagram: &[u8]) -> Result<Received, TransportError> {
         self.counts.datagrams_dropped += 1;
         match error {
-            OpenError::ReservedBits => Err(TransportError::new(
-                TransportErrorCode::ProtocolViolation,
-                "reserved bits of the header are set",
-            )),
+            OpenError::ReservedBits => Err(TransportError::violation("reserved bits of the header are set")),
             OpenError::LimitReached => Err(TransportError::new(
                 TransportErrorCode::AeadLimit,
                 "too many packets failed authentication",

@@ -172,7 +172,7 @@ impl Connection {
             self.begin_ending(now, &close, ConnectionError::RelayLost);
         } else {
             let lost: Vec<PathId> = established.paths.iter().filter(on_hop).map(|path| path.id).collect();
-            lost.into_iter().for_each(|id| established.leave_path(id));
+            lost.into_iter().for_each(|id| established.retire_path(id));
             self.drain_established();
         }
         self.settle();

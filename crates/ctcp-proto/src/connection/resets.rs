@@ -3,7 +3,6 @@
 
 use super::{Established, TransportError};
 use crate::crypto::{ResetKey, ResetToken};
-use crate::error::TransportErrorCode;
 use crate::id::Role;
 use crate::wire::{DatagramBuilder, Frame};
 
@@ -53,10 +52,7 @@ impl Established {
 
     pub(super) fn on_reset_token(&mut self, token: [u8; ResetToken::LENGTH]) -> Result<(), TransportError> {
         if self.role != Role::Client {
-            return Err(TransportError::new(
-                TransportErrorCode::ProtocolViolation,
-                "RESET_TOKEN sent by a client",
-            ));
+            return Err(TransportError::violation("RESET_TOKEN sent by a client"));
         }
         self.negotiated.reset_token = Some(ResetToken(token));
         self.resets.new_token = Some(ResetToken(token));

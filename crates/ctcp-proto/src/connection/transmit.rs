@@ -47,7 +47,7 @@ struct Conditions {
 
 /// How a packet leaves: its path and its ECN codepoint.
 #[derive(Clone, Copy)]
-pub(super) struct Way {
+pub(super) struct Outgoing {
     pub(super) id: PathId,
     pub(super) ecn: Option<Ecn>,
 }
@@ -70,10 +70,7 @@ impl Established {
         while let Some(id) = self.paths.id_at(position) {
             // The congestion window is at most half of this limit, so a peer that lets it fill up acknowledges nothing.
             if !self.paths[id].sent.has_room() {
-                return Err(TransportError::new(
-                    TransportErrorCode::ProtocolViolation,
-                    "too many packets without an acknowledgement",
-                ));
+                return Err(TransportError::violation("too many packets without an acknowledgement"));
             }
             if let Some(transmit) = self.transmit_path_frames(now, id, buffer)? {
                 return Ok(Some(transmit));
@@ -139,19 +136,19 @@ impl Established {
     ) -> Result<Transmit, TransportError> {
         let may_mark = builder.is_ack_eliciting() && contents.mtu_probe.is_none();
         let ecn = if may_mark { self.paths[id].next_codepoint() } else { None };
-        self.send_as(now, Way { id, ecn }, builder, contents, buffer)
+        self.send_as(now, Outgoing { id, ecn }, builder, contents, buffer)
     }
 
     /// The same with an explicit ECN codepoint.
     pub(super) fn send_as(
         &mut self,
         now: Instant,
-        way: Way,
+        outgoing: Outgoing,
         builder: DatagramBuilder,
         contents: Contents,
         buffer: &mut Vec<u8>,
     ) -> Result<Transmit, TransportError> {
-        let Way { id, ecn } = way;
+        let Outgoing { id, ecn } = outgoing;
         let ack_eliciting = builder.is_ack_eliciting();
         let number = self.paths[id].sent.next_number();
         self.renew_keys(now);
@@ -474,7 +471,7 @@ impl Established {
             if turn.is_first {
                 path.set_app_limited(true);
             } else {
-                path.on_left_out();
+                path.on_not_chosen();
             }
             let situation = self.situation(now, turn, ContextId::Streams);
             if turn.is_first && situation.has_data && !situation.has_room {
@@ -502,7 +499,7 @@ impl Established {
             if urgent.is_some() {
                 return urgent;
             }
-            // The rest of what must arrive soon takes another path.
+            // The rest of latency-sensitive data takes another path.
             let situation = self.situation(now, turn, ContextId::Streams);
             let queued = self.streams.queued_bytes();
             return match turn.ranking.use_of(&self.paths, turn.id, &situation, queued) {
@@ -519,7 +516,7 @@ impl Established {
             let choice = if hurries || !self.must_hurry(id) { self.choose_in(now, turn, id) } else { None };
             Some((id, choice?))
         });
-        // Others may have sent what must arrive soon before it could.
+        // Others may have sent latency-sensitive data before it could.
         chosen.or_else(|| self.choose_copy(turn.id))
     }
 

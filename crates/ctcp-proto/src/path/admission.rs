@@ -22,7 +22,7 @@ pub(crate) struct Admission {
     window_max: f64,
     /// The window had room, but there was nothing to send.
     is_app_limited: bool,
-    /// When what must arrive soon last filled the window by itself.
+    /// When latency-sensitive data last filled the window by itself.
     filled_alone: Option<Instant>,
     /// Disables pacing for a controller that has no rate of its own.
     is_unpaced: bool,
@@ -62,7 +62,7 @@ impl Admission {
     }
 
     /// The packets take a new network path, of which nothing is known.
-    pub(super) fn on_new_way(&mut self, now: Instant, datagram_size: u64) {
+    pub(super) fn on_new_route(&mut self, now: Instant, datagram_size: u64) {
         self.controller = match &self.factory {
             Some(factory) => factory.controller(datagram_size),
             None => self.algorithm.controller(datagram_size),
@@ -133,7 +133,7 @@ impl Admission {
         (in_flight as f64) < (window + (waiting as f64).min(window / 4.0)).min(self.window_max)
     }
 
-    /// What must arrive soon was sent, and nothing else is in flight. If it fills a window that has stopped growing, the path is too small
+    /// Latency-sensitive data was sent, and nothing else is in flight. If it fills a window that has stopped growing, the path is too small
     /// for it.
     pub(crate) fn on_sent_alone(&mut self, now: Instant, in_flight: u64) {
         if !self.has_window(in_flight, 0) && self.controller.phase() != Phase::SlowStart {
@@ -141,7 +141,7 @@ impl Admission {
         }
     }
 
-    /// Whether what must arrive soon has filled the window by itself lately.
+    /// Whether latency-sensitive data has filled the window by itself lately.
     pub(crate) fn is_too_small(&self, now: Instant) -> bool {
         self.filled_alone.is_some_and(|filled| now - filled < FILLED_MEMORY)
     }

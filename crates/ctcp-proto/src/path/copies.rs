@@ -1,4 +1,4 @@
-//! Copies of symbols for further paths. In [`super::PathMode::Redundant`] they are of what must arrive soon, and the earliest one wins. In
+//! Copies of symbols for further paths. In [`super::PathMode::Redundant`] they are of latency-sensitive data, and the earliest one wins. In
 //! other modes a path that adds little shows with them what it is capable of.
 //!
 //! ```text

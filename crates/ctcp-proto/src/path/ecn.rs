@@ -71,7 +71,7 @@ impl EcnState {
     }
 
     /// The packets take a new network path.
-    pub(crate) fn on_new_way(&mut self, is_wanted: bool) {
+    pub(crate) fn on_new_route(&mut self, is_wanted: bool) {
         let (sent, counts) = (self.sent, self.counts);
         *self = Self { sent, counts, counts_before: counts, ..Self::new(is_wanted) };
     }

@@ -11,7 +11,7 @@ pub enum PathMode {
     Aggregate,
     /// The path with the lowest preference carries everything; the others take over while it does not answer.
     Backup,
-    /// As `Aggregate`, and what must arrive soon (messages, small writes, everything in profile `low-latency`) is sent once on each path.
+    /// As `Aggregate`, and latency-sensitive data (messages, small writes, everything in profile `low-latency`) is sent once on each path.
     Redundant,
     /// As `Aggregate`, but each path competes as a connection of its own.
     Independent,

@@ -3,17 +3,17 @@
 //! ```text
 //!   validated paths, ranked by the round trip of a packet sent now (in profile `low-latency` by how late it may be); those to avoid last
 //!
-//!   first   everything: control, repairs, new symbols, and what must arrive soon (messages, small writes)
+//!   first   everything: control, repairs, new symbols, and latency-sensitive data (messages, small writes)
 //!   others  new symbols, as long as the better paths could not deliver all that waits before one would arrive here (as in ECF, Lim et al.
 //!           2017); repairs unless the better ones can surely send them in time; only copies while a slow path adds next to nothing
 //!   to avoid  PINGs only
 //! ```
 //!
-//! What must arrive soon takes another path if the losses of the first one come in bursts and another one delivers sooner even after a loss:
+//! Latency-sensitive data takes another path if the losses of the first one come in bursts and another one delivers sooner even after a loss:
 //! no repair that is sent ahead covers a burst, and what is sent behind it waits for a repair after feedback.
 //!
 //! In [`PathMode::Backup`] the preference goes before the round trip, and all others are avoided. In [`PathMode::Redundant`] the others
-//! send copies of what must arrive soon before anything else, and the symbols themselves while the first path cannot send.
+//! send copies of latency-sensitive data before anything else, and the symbols themselves while the first path cannot send.
 //!
 //! A block lacks degrees of freedom, whatever path they come from, so nothing is ever moved from one path to another.
 
@@ -45,7 +45,7 @@ const SLOW: u32 = 2;
 const TRIAL_EVERY: Duration = Duration::from_secs(60);
 const TRIAL: Duration = Duration::from_secs(2);
 
-/// What must arrive soon is late on a path if this many times the share of losses that come in bursts is no longer small.
+/// Latency-sensitive data is late on a path if this many times the share of losses that come in bursts is no longer small.
 const BURSTS_MATTER: f64 = 5.0;
 
 /// How long a burst delays what comes next, in round trips: until it is noticed and repaired.
@@ -99,7 +99,7 @@ impl Ranking {
         Some(soonest.filter(|&id| lateness(now, &paths[id]) < limit).unwrap_or(first))
     }
 
-    /// The path for what must arrive soon.
+    /// The path for latency-sensitive data.
     pub(crate) fn urgent(&self) -> Option<PathId> {
         self.urgent
     }
@@ -177,13 +177,13 @@ fn is_tried(now: Instant, path: &Path) -> bool {
     is_trial_time(now, path) || path.admission.controller.phase() == Phase::SlowStart
 }
 
-/// Whether a path that is left out, by all or by what must arrive soon, may show what it has become.
+/// Whether a path that is left out, by all or by latency-sensitive data, may show what it has become.
 fn is_trial_time(now: Instant, path: &Path) -> bool {
     let age = (now - path.began).as_nanos() % TRIAL_EVERY.as_nanos();
     age >= (TRIAL_EVERY - TRIAL).as_nanos()
 }
 
-/// Whether copies of what must arrive soon, and now takes the path `urgent`, show what is lost on the path `id`: on a new one, or on one that
+/// Whether copies of latency-sensitive data, which now takes the path `urgent`, show what is lost on the path `id`: on a new one, or on one that
 /// was left for a slower path.
 pub(crate) fn shows_losses(now: Instant, paths: &Paths, urgent: PathId, id: PathId) -> bool {
     let (path, urgent) = (&paths[id], &paths[urgent]);
@@ -191,7 +191,7 @@ pub(crate) fn shows_losses(now: Instant, paths: &Paths, urgent: PathId, id: Path
     is_new || is_trial_time(now, path) && arrival(now, path) < arrival(now, urgent)
 }
 
-/// How late what must arrive soon may be on a path: it waits for the repair of a burst, if there are enough of them. A path whose window it
+/// How late latency-sensitive data may be on a path: it waits for the repair of a burst, if there are enough of them. A path whose window it
 /// fills by itself is no better.
 fn lateness(now: Instant, path: &Path) -> Duration {
     let (losses, rtt) = (&path.measured.loss_average, path.measured.rtt.smoothed());
@@ -257,6 +257,11 @@ fn rank(now: Instant, mode: PathMode, path: &Path) -> (bool, u8, Duration) {
         _ => round_trip(now, path),
     };
     (path.is_avoided(), preference, time)
+}
+
+/// Whether a path carries data, rather than waiting for others to fail.
+pub(crate) fn carries_data(now: Instant, paths: &Paths, id: PathId) -> bool {
+    used(now, paths).any(|path| path.id == id)
 }
 
 /// The paths that carry data.

@@ -83,9 +83,9 @@ pub(crate) struct Path {
     /// The validation of a path that is not usable yet.
     pub(crate) opening: Option<PathValidation>,
     /// The peer has closed it, but no other path works yet.
-    pub(crate) is_leaving: bool,
+    pub(crate) is_retiring: bool,
     /// It does not answer, and others have taken over.
-    pub(crate) is_left: bool,
+    pub(crate) flight_is_given_up: bool,
     /// The client prefers paths with lower numbers.
     pub(crate) preference: u8,
     /// Symbols of which a copy goes on this path, oldest first.
@@ -129,8 +129,8 @@ impl Path {
             admission: Admission::new(now, profile.congestion, owed.mtu.current()),
             owed,
             opening: None,
-            is_leaving: false,
-            is_left: false,
+            is_retiring: false,
+            flight_is_given_up: false,
             preference: PREFERENCE_OF_FIRST,
             copies: Copies::default(),
             received: PathReceived::default(),
@@ -170,7 +170,7 @@ impl Path {
 
     /// Whether other paths are used instead, if there are any: nothing answered the last probes, or the path is about to be closed.
     pub(crate) fn is_avoided(&self) -> bool {
-        self.is_leaving || self.has_failed()
+        self.is_retiring || self.has_failed()
     }
 
     /// Whether it may carry data, and no other path must be used instead.
@@ -196,6 +196,7 @@ impl Path {
             remote: self.network.remote,
             is_validated: self.is_validated(),
             is_avoided: self.is_avoided(),
+            is_spare: false,
             rtt: self.measured.rtt.stats(now),
             loss: self.measured.loss_average.value(),
             window: self.admission.controller.window(),
@@ -233,10 +234,10 @@ impl Path {
         if hosts(network) != hosts(self.network) {
             self.first_number_of_way = self.first_number;
             self.owed.mtu = MtuDiscovery::new(now, self.datagram_ceiling);
-            self.ecn.on_new_way(self.profile.answers_to_marks());
+            self.ecn.on_new_route(self.profile.answers_to_marks());
             let measured = Measured::new(now, self.profile.rules);
             self.measured = if self.is_relayed() { measured.patient() } else { measured };
-            self.admission.on_new_way(now, self.owed.mtu.current());
+            self.admission.on_new_route(now, self.owed.mtu.current());
         }
         self.network = network;
     }
@@ -433,7 +434,7 @@ impl Path {
         if self.owed.probe.count() >= DEAD_PROBES && self.is_long_unanswered(now) {
             self.revive(now);
         }
-        self.is_left = false;
+        self.flight_is_given_up = false;
         self.owed.probe.on_ack();
         self.owed.probes = self.owed.probes.min(1);
         self.on_hop_answer(now);
@@ -447,7 +448,7 @@ impl Path {
         self.sent.give_up_flight(self.first_number);
         self.ack_requests.reset();
         self.measured.forget_loss(self.profile.rules);
-        self.admission.on_new_way(now, self.owed.mtu.current());
+        self.admission.on_new_route(now, self.owed.mtu.current());
     }
 
     /// Ends the processing of an ACK that was the first to acknowledge so many packets: updates the delivery rate and the pacing rate.
@@ -473,7 +474,7 @@ impl Path {
 
     /// The scheduler leaves a path out for moments. One that carries much of its window all the same may have a larger one, so only others
     /// count as limited by the application.
-    pub(crate) fn on_left_out(&mut self) {
+    pub(crate) fn on_not_chosen(&mut self) {
         let in_flight = self.sent.bytes_in_flight();
         if self.may_grow() {
             return self.measured.delivery.on_held_back(in_flight);
@@ -530,7 +531,7 @@ impl Path {
         self.owed.retransmission.deadline(&self.measured.rtt, self.ack_requests.delay())
     }
 
-    /// Whether the profile sends everything as what must arrive soon.
+    /// Whether the profile sends everything as latency-sensitive data.
     pub(crate) fn hurries_everything(&self) -> bool {
         self.profile.code == Code::SLIDING
     }
@@ -541,10 +542,7 @@ impl Path {
     /// Requirement: C5
     pub(crate) fn expiry_age(&self) -> Option<Duration> {
         // Hops repair: what is old is still on its way.
-        if self.is_relayed() {
-            return None;
-        }
-        if !self.profile.code.expires() || !self.measured.rtt.has_sample() {
+        if self.is_relayed() || !self.profile.code.expires() || !self.measured.rtt.has_sample() {
             return None;
         }
         let smoothed = self.measured.rtt.smoothed();

@@ -255,6 +255,7 @@ fn path_table(paths: &[PathSummary]) -> String {
         let state = match path.state {
             PathState::Opening => "opening",
             PathState::Open => "open",
+            PathState::Spare => "spare",
             PathState::Avoided => "no answer",
         };
         let _ = writeln!(

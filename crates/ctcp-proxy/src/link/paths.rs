@@ -12,6 +12,7 @@ use tracing::{debug, info, warn};
 
 use super::address_changes::AddressChanges;
 use super::routes::Routes;
+use crate::seldom::{Seldom, WARNING_PAUSE};
 use crate::target_policy::{Special, kind};
 
 /// How often the system's addresses are read, even if no change of them is noticed.
@@ -79,8 +80,10 @@ pub(super) struct PathKeeper<'a> {
     sockets: BTreeSet<IpAddr>,
     /// The index of the interface to which the socket of a local address is bound.
     interfaces: BTreeMap<IpAddr, u32>,
-    /// The choices without an address, about which the user was warned.
+    /// The choices without an address.
     missing: BTreeSet<String>,
+    /// When the user was last warned about each.
+    warned: BTreeMap<String, Seldom>,
     ids_are_used_up: bool,
     /// The user was told that the server allows no further path.
     has_told_of_limit: bool,
@@ -102,8 +105,8 @@ struct Try {
     count: usize,
 }
 
-/// The addresses of a place, each with an address of the server to which packets leave from there.
-type Ways = Vec<(IpAddr, SocketAddr)>;
+/// Candidate pairs (RFC 8445): the addresses of a place, each with an address of the server to which packets leave from there.
+type Candidates = Vec<(IpAddr, SocketAddr)>;
 
 /// The places where paths to a server with these addresses can begin now, in the order of the choices, each once.
 pub(super) fn places(choices: &[PathChoice], servers: &[SocketAddr]) -> Vec<LocalPath> {
@@ -146,18 +149,18 @@ fn servers(server: SocketAddr, further: &[SocketAddr]) -> Vec<SocketAddr> {
     [&server].into_iter().chain(further.iter().filter(may_use)).copied().collect()
 }
 
-/// The ways from a place to a server with these addresses.
-fn ways(place: &LocalPath, servers: &[SocketAddr]) -> std::io::Result<Ways> {
-    let (mut ways, mut failure) = (Vec::new(), None);
+/// The candidate pairs of a place and a server with these addresses.
+fn candidates(place: &LocalPath, servers: &[SocketAddr]) -> std::io::Result<Candidates> {
+    let (mut candidates, mut failure) = (Vec::new(), None);
     for &server in servers {
         match place.address(server) {
-            Ok(local) => ways.push((local, server)),
+            Ok(local) => candidates.push((local, server)),
             Err(error) => failure = failure.or(Some(error)),
         }
     }
     match failure {
-        Some(failure) if ways.is_empty() => Err(failure),
-        _ => Ok(ways),
+        Some(failure) if candidates.is_empty() => Err(failure),
+        _ => Ok(candidates),
     }
 }
 
@@ -198,6 +201,7 @@ impl<'a> PathKeeper<'a> {
             sockets: BTreeSet::new(),
             interfaces: BTreeMap::new(),
             missing: BTreeSet::new(),
+            warned: BTreeMap::new(),
             ids_are_used_up: false,
             has_told_of_limit: false,
             opened: 0,
@@ -233,8 +237,8 @@ impl<'a> PathKeeper<'a> {
         let open = self.connection.paths();
         let mut present = Vec::new();
         for (position, place) in places(self.choices, &servers).into_iter().enumerate() {
-            let ways = match ways(&place, &servers) {
-                Ok(ways) if !ways.iter().any(|(local, _)| present.contains(local)) => ways,
+            let candidates = match candidates(&place, &servers) {
+                Ok(candidates) if !candidates.iter().any(|(local, _)| present.contains(local)) => candidates,
                 Ok(_) => {
                     self.note_missing(&place, &"its address is that of another path");
                     continue;
@@ -244,25 +248,25 @@ impl<'a> PathKeeper<'a> {
                     continue;
                 }
             };
-            present.extend(ways.iter().map(|(local, _)| *local));
+            present.extend(candidates.iter().map(|(local, _)| *local));
             if let Some((_, at)) = self.first.as_mut().filter(|(first, _)| *first == place) {
                 *at = position;
             }
             self.missing.remove(&place.to_string());
-            let is_here = |path: &&PathStats| ways.iter().any(|(local, _)| path.local == Some(*local));
+            let is_here = |path: &&PathStats| candidates.iter().any(|(local, _)| path.local == Some(*local));
             match open.iter().find(is_here) {
                 Some(path) => {
                     if path.is_validated {
-                        self.tries.remove(&ways[0].0);
+                        self.tries.remove(&candidates[0].0);
                         self.first.get_or_insert_with(|| (place.clone(), position));
                         path.local.map(|local| self.places.insert(local, place.clone()));
                     }
                     self.renew_socket(&place, path);
-                    self.give_up_if_dead(path, &ways, &open);
+                    self.give_up_if_dead(path, &candidates, &open);
                 }
                 None => {
                     let may_wait = open.iter().any(works);
-                    self.open(&place, &ways, position, may_wait);
+                    self.open(&place, &candidates, position, may_wait);
                 }
             }
         }
@@ -275,9 +279,9 @@ impl<'a> PathKeeper<'a> {
     }
 
     /// Closes a path that has not answered for long, so that the next one from its place leads to another address of the server.
-    fn give_up_if_dead(&mut self, path: &PathStats, ways: &Ways, open: &[PathStats]) {
+    fn give_up_if_dead(&mut self, path: &PathStats, candidates: &Candidates, open: &[PathStats]) {
         if !path.is_avoided
-            || ways.len() == 1
+            || candidates.len() == 1
             || !open.iter().any(|other| other.id != path.id && works(other))
         {
             self.silent.remove(&path.id);
@@ -285,16 +289,18 @@ impl<'a> PathKeeper<'a> {
         }
         let since = *self.silent.entry(path.id).or_insert_with(Instant::now);
         if since.elapsed() >= DEAD && self.connection.abandon_path(path.id).is_ok() {
-            *self.given_up.entry(ways[0].0).or_default() += 1;
+            *self.given_up.entry(candidates[0].0).or_default() += 1;
             info!(remote = %path.remote, path = path.id.0, "path closed: nothing answers");
         }
     }
 
-    /// Warns once if the user named a place that has no address. The other paths go on.
+    /// Warns if the user named a place that has no address, once until it has one, and seldom. The other paths go on.
     fn note_missing(&mut self, place: &LocalPath, error: &dyn fmt::Display) {
         let is_named = self.choices.contains(&PathChoice::One(place.clone()));
-        if is_named && self.missing.insert(place.to_string()) {
-            warn!(%place, %error, "this interface or address cannot be used for a path now");
+        let is_new = is_named && self.missing.insert(place.to_string());
+        let warned = self.warned.entry(place.to_string()).or_insert_with(|| Seldom::new(WARNING_PAUSE));
+        if let Some(suppressed) = is_new.then(|| warned.is_due()).flatten() {
+            warn!(%place, %error, suppressed, "this interface or address cannot be used for a path now");
         } else {
             debug!(%place, %error, "this interface or address cannot be used for a path now");
         }
@@ -302,9 +308,9 @@ impl<'a> PathKeeper<'a> {
 
     /// Opens a path from a place to one of the server's addresses. Each place begins with another one, so that the paths also differ at the
     /// server, and each try takes the next. It `may_wait`, so that ids last, while another path works.
-    fn open(&mut self, place: &LocalPath, ways: &Ways, position: usize, may_wait: bool) {
+    fn open(&mut self, place: &LocalPath, candidates: &Candidates, position: usize, may_wait: bool) {
         let now = Instant::now();
-        let earlier = self.tries.get(&ways[0].0).copied();
+        let earlier = self.tries.get(&candidates[0].0).copied();
         let is_early = may_wait && self.opened_at.is_some_and(|at| now < at + pause_of_ids(self.opened));
         if is_early || earlier.is_some_and(|earlier| now < earlier.next) {
             return;
@@ -312,10 +318,10 @@ impl<'a> PathKeeper<'a> {
         let tried = earlier.unwrap_or(Try { since: now, next: now, count: 0 });
         let pause = RETRY_MIN.max((now - tried.since) / RETRY_SHARE);
         let count = earlier.map_or(0, |earlier| earlier.count + 1);
-        let given_up = self.given_up.get(&ways[0].0).copied().unwrap_or_default();
-        let (local, remote) = ways[(position + given_up + count) % ways.len()];
+        let given_up = self.given_up.get(&candidates[0].0).copied().unwrap_or_default();
+        let (local, remote) = candidates[(position + given_up + count) % candidates.len()];
         // What was not sent is no try.
-        self.tries.insert(ways[0].0, Try { next: now + RETRY_MIN, ..tried });
+        self.tries.insert(candidates[0].0, Try { next: now + RETRY_MIN, ..tried });
         let socket = place.bind(remote).and_then(|socket| self.endpoint.add_socket(socket));
         if let Err(error) = socket {
             debug!(%place, %error, "no socket for a path");
@@ -328,7 +334,7 @@ impl<'a> PathKeeper<'a> {
             Ok(id) => {
                 self.opened += 1;
                 self.opened_at = Some(now);
-                self.tries.insert(ways[0].0, Try { next: now + pause, count, ..tried });
+                self.tries.insert(candidates[0].0, Try { next: now + pause, count, ..tried });
                 info!(%place, %local, %remote, path = id.0, "new path");
             }
             Err(error @ PathError::IdsUsedUp) if !core::mem::replace(&mut self.ids_are_used_up, true) => {
@@ -422,72 +428,4 @@ pub(super) fn preference(position: usize, first: usize) -> u8 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn earlier_choices_are_preferred_wherever_the_connection_began() {
-        assert_eq!(preference(0, 0), PREFERENCE_OF_FIRST);
-        assert!(preference(0, 1) < PREFERENCE_OF_FIRST && preference(2, 1) > PREFERENCE_OF_FIRST);
-        assert_eq!((preference(0, 1_000), preference(1_000, 0)), (0, u8::MAX));
-    }
-
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn a_place_that_is_chosen_twice_counts_once() {
-        let choices = ["lo", "auto", "127.0.0.1", "lo"].map(|text| text.parse().unwrap());
-        let found = places(&choices, &["127.0.0.1:5".parse().unwrap()]);
-        let lo = LocalPath::Interface("lo".to_owned());
-        assert_eq!(found.iter().filter(|&place| *place == lo).count(), 1);
-        assert_eq!(found.first(), Some(&lo));
-    }
-
-    #[test]
-    fn the_ids_of_a_connection_last_for_three_days() {
-        assert_eq!(pause_of_ids(10), Duration::ZERO);
-        let last: Duration = (0..255).map(pause_of_ids).sum();
-        assert!(last > Duration::from_secs(3 * 24 * 3_600), "{last:?}");
-    }
-
-    #[test]
-    fn a_place_leads_to_the_servers_addresses_of_its_family() {
-        let place = LocalPath::Address([127, 0, 0, 1].into());
-        let servers = ["[::1]:5", "127.0.0.1:5", "127.0.0.2:6"].map(|text| text.parse().unwrap());
-        let local = IpAddr::from([127, 0, 0, 1]);
-        assert_eq!(ways(&place, &servers).unwrap(), [(local, servers[1]), (local, servers[2])]);
-        assert!(ways(&place, &servers[..1]).is_err());
-    }
-
-    #[test]
-    fn a_server_directs_no_path_into_a_network_behind_the_client() {
-        let addresses =
-            |texts: &[&str]| -> Vec<SocketAddr> { texts.iter().map(|text| text.parse().unwrap()).collect() };
-        let told = addresses(&[
-            "198.51.100.1:5",
-            "127.0.0.1:5",
-            "10.0.0.1:5",
-            "[fe80::1]:5",
-            "255.255.255.255:5",
-            "[2001:db8::1]:5",
-            "[::ffff:127.0.0.1]:5",
-        ]);
-        let public = servers("192.0.2.1:5".parse().unwrap(), &told);
-        assert_eq!(public, addresses(&["192.0.2.1:5", "198.51.100.1:5", "[2001:db8::1]:5"]));
-        let private = servers("10.1.1.1:5".parse().unwrap(), &told);
-        assert_eq!(private, addresses(&["10.1.1.1:5", "198.51.100.1:5", "10.0.0.1:5", "[2001:db8::1]:5"]));
-    }
-
-    #[test]
-    fn a_choice_is_an_address_an_interface_or_all() {
-        if cfg!(target_os = "linux") {
-            assert_eq!("auto".parse(), Ok(PathChoice::Auto));
-            assert!(interfaces().contains(&"lo".to_owned()));
-        }
-        for text in ["192.0.2.1", "wlan0"] {
-            assert_eq!(text.parse::<PathChoice>().unwrap().to_string(), text);
-        }
-        assert!("no good".parse::<PathChoice>().is_err());
-        let choices = ["wlan0", "192.0.2.1"].map(|text| text.parse().unwrap());
-        assert_eq!(places(&choices, &[]).len(), 2);
-    }
-}
+mod tests;

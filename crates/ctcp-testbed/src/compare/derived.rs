@@ -2,6 +2,7 @@
 
 use super::cell::{Cell, Test};
 use super::metric::Metric;
+use super::profiles::TRANSFERS;
 
 /// Our profile `default` on the first path alone, and on the second.
 const SINGLE: [&str; 2] = ["path-1", "path-2"];
@@ -31,10 +32,10 @@ pub(super) fn ratios(
         let mean = of_two.map(|(one, other)| f64::midpoint(one, other));
         add(Metric::CubicOfCubic, measured(peer, Metric::CubicBeside), mean);
     } else if cell.has_several_paths() && !SINGLE.contains(&peer) {
-        for (metric, of_sum, of_better) in [
-            (Metric::Goodput, Metric::OfSum, Metric::OfBetter),
-            (Metric::Transfer, Metric::TransferOfSum, Metric::TransferOfBetter),
-        ] {
+        let of_transfer =
+            |size| (Metric::Transfer(size), Metric::TransferOfSum(size), Metric::TransferOfBetter(size));
+        let of_goodput = (Metric::Goodput, Metric::OfSum, Metric::OfBetter);
+        for (metric, of_sum, of_better) in [of_goodput].into_iter().chain(TRANSFERS.map(of_transfer)) {
             let alone = SINGLE.map(|single| measured(single, metric));
             let [Some(first), Some(second)] = alone else { continue };
             add(of_sum, measured(peer, metric), Some(first + second));

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use super::cell::{Cell, Condition, Test};
 use super::metric::Metric;
-use super::profiles::TRANSFER;
+use super::profiles::TRANSFERS;
 use crate::bulk::{BulkServer, Download, Request};
 use crate::error::TestbedError;
 use crate::network::Network;
@@ -34,7 +34,7 @@ const PATH_REQUESTS: [Requests; 3] = [
 ];
 
 /// The time limit of a transfer on a published profile.
-const TRANSFER_WITHIN: Duration = Duration::from_secs(60);
+const TRANSFER_WITHIN: Duration = Duration::from_secs(120);
 
 /// How long a download runs before a stream starts beside it, so that it fills the connection.
 const FILLED_AFTER: Duration = Duration::from_secs(5);
@@ -103,7 +103,7 @@ fn bulk(network: &Network, peer: &dyn Peer, cell: &Cell, spent: Spent) -> Result
     Ok(found)
 }
 
-/// A transfer of some bytes, and after it a download.
+/// A transfer, of which the first part counts by itself, and after it a download.
 fn transfer(
     network: &Network,
     peer: &dyn Peer,
@@ -112,15 +112,21 @@ fn transfer(
 ) -> Result<Vec<Found>, TestbedError> {
     let server = BulkServer::start(network, peer.socket())?;
     let mut carrier = start_warm(network, peer, &server)?;
-    let part = Request { bytes: Some(TRANSFER), time: TRANSFER_WITHIN };
+    let [part, whole] = TRANSFERS.map(|size| size << 20);
+    let request = Request { bytes: Some(whole), time: TRANSFER_WITHIN };
     let endless = Request { bytes: None, time: spent.download(cell) };
-    let mut found = Vec::new();
-    for (metric, request) in [(Metric::Transfer, part), (Metric::Goodput, endless)] {
-        let transfer = Download::start(network, carrier.entry, peer.socket(), request).join()?;
-        found.push((metric, transfer.goodput() / cell.total_rate(), !transfer.is_complete));
-    }
+    let transfer = Download::start_in_parts(network, carrier.entry, peer.socket(), request, part).join()?;
+    let download = Download::start(network, carrier.entry, peer.socket(), endless).join()?;
     carrier.check()?;
-    Ok(found)
+    let share = |rate: f64| rate / cell.total_rate();
+    // Without its first part the transfer is shorter than that.
+    let rate_of_part =
+        transfer.parts_s.first().map_or(transfer.goodput(), |seconds| part as f64 * 8.0 / seconds);
+    Ok(vec![
+        (Metric::Transfer(TRANSFERS[0]), share(rate_of_part), transfer.parts_s.is_empty()),
+        (Metric::Transfer(TRANSFERS[1]), share(transfer.goodput()), !transfer.is_complete),
+        (Metric::Goodput, share(download.goodput()), !download.is_complete),
+    ])
 }
 
 fn beside(network: &Network, peer: &dyn Peer, cell: &Cell, spent: Spent) -> Result<Vec<Found>, TestbedError> {

@@ -13,12 +13,12 @@ pub enum Metric {
     OfBetter,
     /// The goodput over that of our profile `default` on the first two paths only.
     OfFirstTwo,
-    /// The goodput of a transfer of 5 MiB, from the request to the last byte, as a share of all links' rate.
-    Transfer,
+    /// The goodput of a transfer of this many MiB, from the request to the last byte, as a share of all links' rate.
+    Transfer(u64),
     /// As [`OfSum`](Self::OfSum), of such a transfer.
-    TransferOfSum,
+    TransferOfSum(u64),
     /// As [`OfBetter`](Self::OfBetter), of such a transfer.
-    TransferOfBetter,
+    TransferOfBetter(u64),
     /// The goodput of a Cubic flow that shares the link, as a share of the link's rate.
     CubicBeside,
     /// The same over the mean of two Cubic flows that share the link.
@@ -75,9 +75,13 @@ impl Metric {
             Self::OfSum => "goodput over the sum of ctcp on each path alone".to_owned(),
             Self::OfBetter => "goodput over ctcp on the better path alone".to_owned(),
             Self::OfFirstTwo => "goodput over ctcp on the first two paths".to_owned(),
-            Self::Transfer => "goodput of a transfer of 5 MiB".to_owned(),
-            Self::TransferOfSum => "transfer of 5 MiB: over the sum of ctcp on each path alone".to_owned(),
-            Self::TransferOfBetter => "transfer of 5 MiB: over ctcp on the better path alone".to_owned(),
+            Self::Transfer(size) => format!("goodput of a transfer of {size} MiB"),
+            Self::TransferOfSum(size) => {
+                format!("transfer of {size} MiB: over the sum of ctcp on each path alone")
+            }
+            Self::TransferOfBetter(size) => {
+                format!("transfer of {size} MiB: over ctcp on the better path alone")
+            }
             Self::CubicBeside => "the Cubic flow's goodput".to_owned(),
             Self::CubicOfCubic => "the Cubic flow's goodput over the mean of two Cubic flows".to_owned(),
             Self::Wasted => "symbols received in vain".to_owned(),
@@ -107,7 +111,7 @@ impl Metric {
     pub fn unit(self) -> &'static str {
         match self {
             Self::Goodput
-            | Self::Transfer
+            | Self::Transfer(_)
             | Self::CubicBeside
             | Self::DownloadAlone
             | Self::DownloadBeside => "share of the link",
@@ -120,8 +124,8 @@ impl Metric {
             Self::OfSum
             | Self::OfBetter
             | Self::OfFirstTwo
-            | Self::TransferOfSum
-            | Self::TransferOfBetter
+            | Self::TransferOfSum(_)
+            | Self::TransferOfBetter(_)
             | Self::CubicOfCubic
             | Self::StreamRatio
             | Self::DownloadRatio

@@ -8,7 +8,8 @@
 //! 1,000 packets, which holds the packets that are delayed as well as those that wait. Ours differs in three ways:
 //!
 //! - Everything that is counted in bits or packets is divided by [`DIVISOR`], since our emulator cannot follow
-//!   300 Mbit/s: rates, the limit of 1,000 packets, and the bytes of the transfer. Times remain.
+//!   300 Mbit/s: rates, and the limit of 1,000 packets. Times remain. A transfer of the same size takes longer, one of a
+//!   part of it as long as in the report.
 //! - netem's normally distributed delay is a uniform one here, with the same standard deviation, and with the same mean
 //!   where that needs no negative delay.
 //! - A link's own queue holds what the limit leaves after the delayed packets. If that is next to nothing, the rate is
@@ -20,11 +21,11 @@ use ctcp_base::{Probability, Rate};
 use ctcp_netem::{FULL_PACKET_BYTES, LinkConfig, LossModel, PathConfig, QueueLimit};
 use serde::Serialize;
 
-/// What rates, queues and the transfer are divided by.
+/// What rates and queues are divided by.
 pub(super) const DIVISOR: u64 = 4;
 
-/// The bytes of the transfer: 20 MiB, divided.
-pub(super) const TRANSFER: u64 = (20 << 20) / DIVISOR;
+/// The sizes of transfers in MiB: the report's, divided, and as it is. The first is the beginning of the second.
+pub(super) const TRANSFERS: [u64; 2] = [20 / DIVISOR, 20];
 
 /// The packets that netem holds by default, divided.
 const LIMIT: u64 = 1_000 / DIVISOR;

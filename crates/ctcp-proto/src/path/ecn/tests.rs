@@ -33,7 +33,7 @@ fn without_a_response_to_marks_no_packet_is_capable() {
     let mut ecn = EcnState::new(false);
     assert_eq!(send(&mut ecn, 100), 0);
     assert!(!ecn.reports_marks(true, 0, counts(0, 3)));
-    ecn.on_new_way(false);
+    ecn.on_new_route(false);
     assert_eq!(send(&mut ecn, 100), 0);
 }
 
@@ -129,7 +129,7 @@ fn a_new_path_is_tested_again() {
     let mut ecn = capable();
     ecn.reports_marks(true, 0, None);
     assert_eq!(send(&mut ecn, 10), 0);
-    ecn.on_new_way(true);
+    ecn.on_new_route(true);
     assert_eq!(send(&mut ecn, 20), 10);
     // Two packets of the old path arrive after all. They are counted but not among the acknowledged ones.
     ecn.reports_marks(true, 4, counts(16, 0));
