@@ -261,7 +261,7 @@ pub(crate) struct RemoteArgs {
     )]
     pub(crate) via: Vec<Via>,
     /// How to use several paths. `aggregate`: all at once. `backup`: the first, and the next ones while it does not answer.
-    /// `redundant`: as aggregate, but latency-sensitive data (small writes, UDP, profile low-latency) goes over each.
+    /// `redundant`: as aggregate, and latency-sensitive data (small writes, UDP, profile low-latency) goes over each.
     /// `independent`: as aggregate, but each competes with other traffic as a connection of its own
     #[arg(long, value_name = "USE", env = "CTCP_PATHS", hide_env_values = true, default_value_t)]
     pub(crate) paths: PathMode,

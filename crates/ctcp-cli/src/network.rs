@@ -65,7 +65,10 @@ pub(crate) fn link(
     let ways = Ways::new(&remote.via).map_err(|error| CliError::usage(format!("--via: {error}")))?;
     let has_several = ways.count() > 1 || remote.path.len() > 1 || remote.path.contains(&PathChoice::Auto);
     if remote.paths != PathMode::default() && !has_several {
-        warn!("--paths {} means nothing with one path: name several with --path or --via", remote.paths);
+        warn!(
+            "--paths {} has no effect with a single path: repeat --path, or separate relays by commas in --via",
+            remote.paths
+        );
     }
     transport.path_mode(remote.paths).further_paths(!remote.path.is_empty() || ways.count() > 1);
     config.transport(transport);

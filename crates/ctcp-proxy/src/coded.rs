@@ -124,7 +124,7 @@ pub struct PathSummary {
 pub enum PathState {
     /// The peer has not answered on it yet.
     Opening,
-    /// It carries data, or may.
+    /// It carries data whenever there is some for it.
     Open,
     /// It waits for another path to fail.
     Spare,

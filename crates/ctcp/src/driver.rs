@@ -61,6 +61,9 @@ const RECEIVE_ERRORS_IN_A_ROW: u32 = 16;
 /// The length of that pause.
 const RECEIVE_REST: Duration = Duration::from_millis(100);
 
+/// For how long a removed socket may wait until everything is sent. A full one would wait for ever.
+const LEAVING_MAX: Duration = Duration::from_secs(1);
+
 /// Runs an endpoint until its last handle and connection are gone.
 pub(crate) struct Driver {
     shared: Arc<Shared>,
@@ -75,8 +78,9 @@ pub(crate) struct Driver {
     timer: Timer,
     /// Sockets must change before anything is sent.
     awaits_sockets: bool,
-    /// The sockets that close once nothing waits to be sent: a connection that ends may still have to say so there.
-    leaving: Vec<IpAddr>,
+    /// The sockets that close once nothing waits to be sent, and at the latest at this time: a connection that ends may still have to say so
+    /// there. Oldest first, each once.
+    leaving: Vec<(IpAddr, Instant)>,
     /// Why the driver ends, if it ends while it is needed. It starts as `Shutdown`, which applies if the runtime drops the task, even
     /// before its first poll.
     fault: Option<Fault>,
@@ -149,11 +153,13 @@ impl Driver {
             let result = match change {
                 SocketChange::Main(socket) => open(socket).map(|socket| self.ports.replace(socket)),
                 SocketChange::Add(local, socket) => {
-                    self.leaving.retain(|&address| address != local);
+                    self.leaving.retain(|&(address, _)| address != local);
                     open(socket).map(|socket| self.ports.add(local, socket))
                 }
                 SocketChange::Remove(local) => {
-                    self.leaving.push(local);
+                    if self.leaving.iter().all(|&(address, _)| address != local) {
+                        self.leaving.push((local, self.shared.clock.now() + LEAVING_MAX));
+                    }
                     Ok(())
                 }
             };
@@ -349,17 +355,35 @@ impl Driver {
 
     /// Returns when to wake up, and whether the endpoint is finished.
     fn look(&mut self, has_more: bool) -> (Option<Deadline>, bool) {
-        let state = &mut *self.shared.lock();
-        if !has_more && !state.turns.has_work() && self.ports.is_empty() {
-            state.is_sending = false;
-            self.leaving.drain(..).for_each(|local| self.ports.remove(local));
-            self.shared.idle.notify_waiters();
-        }
-        let deadline = match (state.deadline(), self.rest_until.map(Deadline::lax)) {
-            (Some(deadline), Some(rest)) => Some(deadline.min(rest)),
-            (one, other) => one.or(other),
+        let now = self.shared.clock.now();
+        self.close_leaving(|latest| latest <= now);
+        let (is_idle, deadline, is_finished) = {
+            let state = &mut *self.shared.lock();
+            let is_idle = !has_more && !state.turns.has_work() && self.ports.is_empty();
+            if is_idle {
+                state.is_sending = false;
+                self.shared.idle.notify_waiters();
+            }
+            (is_idle, state.deadline(), state.is_finished() && self.ports.is_empty())
         };
-        (deadline, state.is_finished() && self.ports.is_empty())
+        if is_idle {
+            self.close_leaving(|_| true);
+        }
+        let latest = self.leaving.first().map(|&(_, latest)| latest);
+        let others = [self.rest_until, latest].into_iter().flatten().map(Deadline::lax);
+        (deadline.into_iter().chain(others).reduce(Deadline::min), is_finished)
+    }
+
+    /// Closes removed sockets, depending on when they have to be closed. Not while the mutex is held, since these are system calls.
+    fn close_leaving(&mut self, is_due: impl Fn(Instant) -> bool) {
+        let Self { leaving, ports, .. } = self;
+        leaving.retain(|&(local, latest)| {
+            let stays = !is_due(latest);
+            if !stays {
+                ports.remove(local);
+            }
+            stays
+        });
     }
 
     async fn wait(&mut self, deadline: Option<Deadline>) {

@@ -74,7 +74,7 @@ impl Ports {
         let source = head.source.filter(|_| self.keeps_source && other.is_none());
         let port = other.unwrap_or(&mut self.main);
         if has_others && port.outbox.waiting() + datagram.len() > WAITING_MAX {
-            return port.socket.note_refused();
+            return port.socket.note_dropped();
         }
         let train_length_max = port.socket.train_length_max();
         port.outbox.push(Train { source, ..head }, datagram, train_length_max);

@@ -53,7 +53,8 @@ pub struct SocketStats {
     pub sent: u64,
     /// System calls for sending: fewer than [`Self::sent`] if the system splits trains of datagrams.
     pub send_calls: u64,
-    /// Datagrams that the operating system refused (no route, firewall, full queue). They count as lost.
+    /// Datagrams that the operating system refused (no route, firewall, full queue), or that were dropped because too many waited for one of
+    /// several sockets. They count as lost.
     pub send_errors: u64,
     /// Datagrams received.
     pub received: u64,
@@ -222,11 +223,6 @@ impl Socket {
 
     /// The second try after the system refused a train: its driver may have no segmentation offload, or the source
     /// address is gone because the machine moved to another network.
-    /// Counts a datagram that is dropped because too many wait for the operating system to take them.
-    pub(crate) fn note_refused(&self) {
-        count(&self.counters.send_errors, 1);
-    }
-
     fn send_one_by_one(&mut self, train: &Train, bytes: &[u8]) {
         let is_train = bytes.len() > train.segment_size;
         for datagram in bytes.chunks(train.segment_size.max(1)) {
@@ -249,6 +245,11 @@ impl Socket {
 
     /// quinn-udp reads any invalid-argument error as missing offload *and* missing ECN, and disables both for good. A
     /// source address that is gone causes the same error, so we create a fresh state and decide ourselves.
+    /// Counts a datagram that is dropped because too many wait for the operating system to take them.
+    pub(crate) fn note_dropped(&self) {
+        count(&self.counters.send_errors, 1);
+    }
+
     fn restore_offload(&mut self) {
         if self.state.max_gso_segments() < self.offload_max
             && let Ok(state) = UdpSocketState::new((&self.io).into())

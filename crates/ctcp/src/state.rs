@@ -87,7 +87,7 @@ pub(crate) enum SocketChange {
     Main(std::net::UdpSocket),
     /// A socket for paths that begin at this address.
     Add(std::net::IpAddr, std::net::UdpSocket),
-    /// The socket of this address is closed.
+    /// The socket of this address closes once nothing waits to be sent.
     Remove(std::net::IpAddr),
 }
 

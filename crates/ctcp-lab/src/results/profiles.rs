@@ -78,8 +78,8 @@ pub(super) fn page(summary: &Summary) -> String {
     }
     let download = format!("a download of {} s", summary.seconds());
     for (quantity, title) in [
-        ("goodput of a transfer of 20 MiB", "a transfer of 20 MiB"),
-        ("goodput of a transfer of 5 MiB", "its first 5 MiB"),
+        ("goodput of the first 20 MiB", "a transfer of 20 MiB"),
+        ("goodput of the first 5 MiB", "its first 5 MiB"),
         ("goodput", download.as_str()),
     ] {
         text += &table(summary, quantity, title);
@@ -97,8 +97,8 @@ fn introduction(summary: &Summary) -> String {
          The profiles and the published values are those of mqvpn's report of 2026-06-18 (repository mp0rta/mqvpn, `docs/report`): sixteen pairs of \
          paths made with netem, a transfer of 20 MiB by QUIC with BBR through its tunnel, each path alone and both with the best setting of each of its \
          schedulers, `wlb` and `minrtt`.\n\n\
-         Our emulator cannot follow 300 Mbit/s, so rates and queues are divided by {divisor} here; times are not. A transfer of the same size therefore \
-         takes longer; its first part, which is as many times smaller, takes as long as the transfer of the report. Published values are divided by \
+         Our emulator cannot follow 300 Mbit/s, so rates and queues are divided by {divisor} here; times are not. A transfer of 20 MiB therefore \
+         takes about {divisor} times as long; its first 5 MiB take about as long as the report's transfer. Published values are divided by \
          the same number, or are ratios. netem's normally distributed delays are uniform here, with the same standard \
          deviation, and with the same mean except for jit_20, whose mean would need negative delays. netem's limit of 1,000 packets is divided too, and \
          holds delayed packets as well as waiting ones; that is why the second path of rtt_320 has less than its rate. Loss and jitter act in both \

@@ -2,8 +2,8 @@
 //!
 //! Each acknowledgement costs about 75 bytes, more where packets are lost, and processor time on both sides. With one for every second
 //! packet, that is 3 % of what it acknowledges, in a direction that is often the slower one. A bulk transfer with a large window needs only
-//! some twenty per round trip. Everything else is acknowledged as before: slow start, small windows, competition with others, data that must
-//! arrive soon, and the end of a transfer.
+//! some twenty per round trip. Everything else is acknowledged as before: slow start, small windows, competition with others,
+//! latency-sensitive data, and the end of a transfer.
 
 use core::time::Duration;
 
@@ -88,7 +88,7 @@ impl AckRequests {
         }
     }
 
-    /// The flow does not use its window, or something was sent that must arrive soon.
+    /// The flow does not use its window, or latency-sensitive data was sent.
     pub(crate) fn on_interruption(&mut self) {
         self.busy_since = None;
         self.wanted = UNASKED;

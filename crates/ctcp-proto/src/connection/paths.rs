@@ -262,10 +262,11 @@ impl Established {
         }
     }
 
-    /// Whether another path may be opened. One that the client has left, but that a server keeps until another one works, does not count.
+    /// Whether another path may be opened. One that is about to be closed, but that a server keeps until another one works, does not
+    /// count.
     fn has_room(&self) -> bool {
-        let leaving = self.paths.iter().filter(|path| self.role == Role::Server && path.is_retiring).count();
-        self.paths.len() - leaving < self.negotiated.paths
+        let retiring = self.paths.iter().filter(|path| self.role == Role::Server && path.is_retiring).count();
+        self.paths.len() - retiring < self.negotiated.paths
     }
 
     /// Closes the paths of which the payload has a PATH_ABANDON. Every other way to say so may be dead.
@@ -373,7 +374,7 @@ impl Established {
             packet.contents.forget_told();
         }
         // A reset of the server that was restarted arrives on a path that works.
-        if !core::mem::replace(&mut self.paths[id].flight_is_given_up, true) {
+        if !core::mem::replace(&mut self.paths[id].has_given_up_flight, true) {
             self.resets.tell();
         }
     }

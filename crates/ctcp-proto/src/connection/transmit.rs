@@ -499,7 +499,7 @@ impl Established {
             if urgent.is_some() {
                 return urgent;
             }
-            // The rest of latency-sensitive data takes another path.
+            // The rest of the latency-sensitive data takes another path.
             let situation = self.situation(now, turn, ContextId::Streams);
             let queued = self.streams.queued_bytes();
             return match turn.ranking.use_of(&self.paths, turn.id, &situation, queued) {

@@ -200,7 +200,7 @@ fn lateness(now: Instant, path: &Path) -> Duration {
     arrival(now, path) + rtt.mul_f64(BURST_DELAY * if is_small { 1.0 } else { in_bursts.min(1.0) })
 }
 
-/// When a packet counts as arrived: in profile `low-latency` everything must arrive soon.
+/// When a packet counts as arrived: in profile `low-latency` everything is latency-sensitive.
 fn expected(now: Instant, path: &Path, size: usize) -> Duration {
     if path.hurries_everything() { lateness(now, path) } else { arrival_of(now, path, size) }
 }

@@ -82,10 +82,10 @@ pub(crate) struct Path {
     pub(crate) owed: Owed,
     /// The validation of a path that is not usable yet.
     pub(crate) opening: Option<PathValidation>,
-    /// The peer has closed it, but no other path works yet.
+    /// One side has closed it, but no other path works yet.
     pub(crate) is_retiring: bool,
     /// It does not answer, and others have taken over.
-    pub(crate) flight_is_given_up: bool,
+    pub(crate) has_given_up_flight: bool,
     /// The client prefers paths with lower numbers.
     pub(crate) preference: u8,
     /// Symbols of which a copy goes on this path, oldest first.
@@ -97,7 +97,7 @@ pub(crate) struct Path {
     /// The first packet number sent to the current address. Older packets say nothing about it.
     first_number: PacketNumber,
     /// The first packet number on the current network path. Another port of the same host is the same network path.
-    first_number_of_way: PacketNumber,
+    first_number_of_route: PacketNumber,
     bytes_sent: u64,
     /// Scratch buffers, reused for every ACK.
     pub(crate) acked_scratch: Vec<AckedPacket<Contents>>,
@@ -130,7 +130,7 @@ impl Path {
             owed,
             opening: None,
             is_retiring: false,
-            flight_is_given_up: false,
+            has_given_up_flight: false,
             preference: PREFERENCE_OF_FIRST,
             copies: Copies::default(),
             received: PathReceived::default(),
@@ -138,7 +138,7 @@ impl Path {
             bytes_sent: 0,
             migration: Migration::default(),
             first_number: PacketNumber(0),
-            first_number_of_way: PacketNumber(0),
+            first_number_of_route: PacketNumber(0),
             acked_scratch: Vec::new(),
             lost_scratch: Vec::new(),
             profile,
@@ -232,7 +232,7 @@ impl Path {
         self.ack_requests.reset();
         let hosts = |network: NetworkPath| (network.remote.ip(), network.local);
         if hosts(network) != hosts(self.network) {
-            self.first_number_of_way = self.first_number;
+            self.first_number_of_route = self.first_number;
             self.owed.mtu = MtuDiscovery::new(now, self.datagram_ceiling);
             self.ecn.on_new_route(self.profile.answers_to_marks());
             let measured = Measured::new(now, self.profile.rules);
@@ -260,7 +260,7 @@ impl Path {
         acked: &[AckedPacket<Contents>],
         counts: Option<EcnCounts>,
     ) {
-        let first = self.first_number_of_way;
+        let first = self.first_number_of_route;
         let is_marked =
             |acked: &&AckedPacket<Contents>| acked.packet.is_ecn_capable && acked.packet.number >= first;
         let newly = acked.iter().filter(is_marked).count() as u64;
@@ -324,7 +324,7 @@ impl Path {
 
     /// An MTU probe was acknowledged. Probes of another network path are ignored.
     pub(crate) fn on_mtu_probe_acked(&mut self, now: Instant, number: PacketNumber, size: u64) {
-        if number >= self.first_number_of_way {
+        if number >= self.first_number_of_route {
             self.owed.mtu.on_probe_acked(now, size);
             self.on_datagram_size();
         }
@@ -332,7 +332,7 @@ impl Path {
 
     /// An MTU probe was lost.
     pub(crate) fn on_mtu_probe_lost(&mut self, now: Instant, number: PacketNumber, size: u64) {
-        if number >= self.first_number_of_way {
+        if number >= self.first_number_of_route {
             self.owed.mtu.on_probe_lost(now, size);
             self.on_datagram_size();
         }
@@ -434,7 +434,7 @@ impl Path {
         if self.owed.probe.count() >= DEAD_PROBES && self.is_long_unanswered(now) {
             self.revive(now);
         }
-        self.flight_is_given_up = false;
+        self.has_given_up_flight = false;
         self.owed.probe.on_ack();
         self.owed.probes = self.owed.probes.min(1);
         self.on_hop_answer(now);

@@ -82,7 +82,7 @@ pub(super) struct PathKeeper<'a> {
     interfaces: BTreeMap<IpAddr, u32>,
     /// The choices without an address.
     missing: BTreeSet<String>,
-    /// When the user was last warned about each.
+    /// Limits the warnings about each place that the user named.
     warned: BTreeMap<String, Seldom>,
     ids_are_used_up: bool,
     /// The user was told that the server allows no further path.
@@ -294,12 +294,14 @@ impl<'a> PathKeeper<'a> {
         }
     }
 
-    /// Warns if the user named a place that has no address, once until it has one, and seldom. The other paths go on.
+    /// Warns that a place the user named has no address: once until it has one, and at most once a minute. The other paths go on.
     fn note_missing(&mut self, place: &LocalPath, error: &dyn fmt::Display) {
-        let is_named = self.choices.contains(&PathChoice::One(place.clone()));
-        let is_new = is_named && self.missing.insert(place.to_string());
-        let warned = self.warned.entry(place.to_string()).or_insert_with(|| Seldom::new(WARNING_PAUSE));
-        if let Some(suppressed) = is_new.then(|| warned.is_due()).flatten() {
+        let name = place.to_string();
+        let is_new = self.choices.contains(&PathChoice::One(place.clone())) && !self.missing.contains(&name);
+        let warned =
+            || self.warned.entry(name.clone()).or_insert_with(|| Seldom::new(WARNING_PAUSE)).is_due();
+        if let Some(suppressed) = is_new.then(warned).flatten() {
+            self.missing.insert(name);
             warn!(%place, %error, suppressed, "this interface or address cannot be used for a path now");
         } else {
             debug!(%place, %error, "this interface or address cannot be used for a path now");

@@ -119,7 +119,7 @@ fn transfer(
     let download = Download::start(network, carrier.entry, peer.socket(), endless).join()?;
     carrier.check()?;
     let share = |rate: f64| rate / cell.total_rate();
-    // Without its first part the transfer is shorter than that.
+    // If not even the first part arrived, the rate of what did.
     let rate_of_part =
         transfer.parts_s.first().map_or(transfer.goodput(), |seconds| part as f64 * 8.0 / seconds);
     Ok(vec![

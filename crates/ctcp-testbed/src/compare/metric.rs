@@ -13,7 +13,7 @@ pub enum Metric {
     OfBetter,
     /// The goodput over that of our profile `default` on the first two paths only.
     OfFirstTwo,
-    /// The goodput of a transfer of this many MiB, from the request to the last byte, as a share of all links' rate.
+    /// The goodput of the first so many MiB of a transfer, from the request to the last of these bytes, as a share of all links' rate.
     Transfer(u64),
     /// As [`OfSum`](Self::OfSum), of such a transfer.
     TransferOfSum(u64),
@@ -75,12 +75,12 @@ impl Metric {
             Self::OfSum => "goodput over the sum of ctcp on each path alone".to_owned(),
             Self::OfBetter => "goodput over ctcp on the better path alone".to_owned(),
             Self::OfFirstTwo => "goodput over ctcp on the first two paths".to_owned(),
-            Self::Transfer(size) => format!("goodput of a transfer of {size} MiB"),
+            Self::Transfer(size) => format!("goodput of the first {size} MiB"),
             Self::TransferOfSum(size) => {
-                format!("transfer of {size} MiB: over the sum of ctcp on each path alone")
+                format!("first {size} MiB: over the sum of ctcp on each path alone")
             }
             Self::TransferOfBetter(size) => {
-                format!("transfer of {size} MiB: over ctcp on the better path alone")
+                format!("first {size} MiB: over ctcp on the better path alone")
             }
             Self::CubicBeside => "the Cubic flow's goodput".to_owned(),
             Self::CubicOfCubic => "the Cubic flow's goodput over the mean of two Cubic flows".to_owned(),

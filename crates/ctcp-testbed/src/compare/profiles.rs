@@ -7,9 +7,9 @@
 //! The report shapes both directions of a path with the same line of netem, and leaves netem's limit at its default of
 //! 1,000 packets, which holds the packets that are delayed as well as those that wait. Ours differs in three ways:
 //!
-//! - Everything that is counted in bits or packets is divided by [`DIVISOR`], since our emulator cannot follow
-//!   300 Mbit/s: rates, and the limit of 1,000 packets. Times remain. A transfer of the same size takes longer, one of a
-//!   part of it as long as in the report.
+//! - Rates and the limit of 1,000 packets are divided by [`DIVISOR`], since our emulator cannot follow 300 Mbit/s. Times
+//!   and the size of the transfer are not, so it takes longer. Its first part, divided in the same way, takes about as
+//!   long as the report's transfer.
 //! - netem's normally distributed delay is a uniform one here, with the same standard deviation, and with the same mean
 //!   where that needs no negative delay.
 //! - A link's own queue holds what the limit leaves after the delayed packets. If that is next to nothing, the rate is
@@ -24,7 +24,7 @@ use serde::Serialize;
 /// What rates and queues are divided by.
 pub(super) const DIVISOR: u64 = 4;
 
-/// The sizes of transfers in MiB: the report's, divided, and as it is. The first is the beginning of the second.
+/// The sizes of transfers in MiB: the report's divided by [`DIVISOR`], and the report's own.
 pub(super) const TRANSFERS: [u64; 2] = [20 / DIVISOR, 20];
 
 /// The packets that netem holds by default, divided.

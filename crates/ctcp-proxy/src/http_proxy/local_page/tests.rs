@@ -131,6 +131,7 @@ fn the_status_page_lists_several_paths() {
         path("198.51.100.1", PathState::Open),
         path("198.51.100.2", PathState::Avoided),
         path("2001:db8::3", PathState::Opening),
+        path("198.51.100.4", PathState::Spare),
     ];
     let page_of = |paths: &[PathSummary]| {
         let server = ServerStatus { paths: paths.to_vec(), ..ServerStatus::default() };
@@ -142,6 +143,7 @@ fn the_status_page_lists_several_paths() {
          <td>12.3 MB</td><td>999 B</td></tr>",
         "<td>198.51.100.2</td><td>192.0.2.1:4433</td><td>no answer</td>",
         "<td>2001:db8::3</td><td>192.0.2.1:4433</td><td>opening</td><td>-</td>",
+        "<td>198.51.100.4</td><td>192.0.2.1:4433</td><td>spare</td>",
     ] {
         assert!(page.contains(row), "{row} in {page}");
     }

@@ -1,77 +1,4 @@
-use ctcp::{ClientConfig, ClientPolicy, Endpoint, PathMode, ServerConfig, TransportConfig, generate_key};
-use tokio::time::timeout;
-
 use super::*;
-
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// A client on 127.0.0.1 that uses several paths in this mode, and both ends of its connection.
-async fn connection(mode: PathMode) -> (Endpoint, ctcp::Connection, ctcp::Connection) {
-    let key = generate_key().unwrap();
-    let name = key.public_key();
-    let server = Endpoint::server(ServerConfig::new("127.0.0.1:0".parse().unwrap(), key, ClientPolicy::Any));
-    let server = server.unwrap();
-    let mut transport = TransportConfig::default();
-    transport.path_mode(mode).further_paths(true);
-    let mut config = ClientConfig::new(generate_key().unwrap());
-    config.bind("127.0.0.1:0".parse().unwrap()).transport(transport);
-    let client = Endpoint::client(config).unwrap();
-    let address = server.local_addr().unwrap();
-    let (connection, accepted) =
-        timeout(PATIENCE, async { tokio::join!(client.connect(address, name), server.accept()) })
-            .await
-            .expect("it connects");
-    (client, connection.unwrap(), accepted.unwrap())
-}
-
-/// Elsewhere the loopback interface has one address.
-#[cfg(target_os = "linux")]
-#[tokio::test]
-async fn each_choice_that_exists_has_a_path_until_the_connection_ends() {
-    let choices = ["127.0.0.1", "nosuch0", "127.0.0.2", "127.0.0.3"].map(|text| text.parse().unwrap());
-    let (client, connection, _accepted) = connection(PathMode::Backup).await;
-    let keeper = PathKeeper::new(&choices, &client, &connection);
-    let ending = async {
-        let paths = loop {
-            let paths = connection.paths();
-            if paths.iter().filter(|path| works(path)).count() == 3 {
-                break paths;
-            }
-            sleep(Duration::from_millis(5)).await;
-        };
-        connection.close(0, "");
-        paths
-    };
-    let ((), paths) =
-        timeout(PATIENCE, async { tokio::join!(keeper.keep(), ending) }).await.expect("it has three paths");
-    let ends = paths.iter().map(|path| (path.local.unwrap().to_string(), path.is_spare));
-    let wanted = [("127.0.0.1", false), ("127.0.0.2", true), ("127.0.0.3", true)];
-    assert!(ends.eq(wanted.map(|(local, is_spare)| (local.to_owned(), is_spare))), "{paths:?}");
-}
-
-#[cfg(target_os = "linux")]
-#[tokio::test]
-async fn a_path_is_opened_again_after_it_was_closed() {
-    let choices = ["127.0.0.1", "127.0.0.2"].map(|text| text.parse().unwrap());
-    let (client, connection, _accepted) = connection(PathMode::Aggregate).await;
-    let keeper = PathKeeper::new(&choices, &client, &connection);
-    let second = async |but: Option<PathId>| loop {
-        let found = connection.paths().into_iter().find(|path| works(path) && path.id.0 > 0);
-        match found.filter(|path| Some(path.id) != but) {
-            Some(path) => return path,
-            None => sleep(Duration::from_millis(5)).await,
-        }
-    };
-    let closing = async {
-        let opened = second(None).await;
-        connection.abandon_path(opened.id).unwrap();
-        assert_eq!(second(Some(opened.id)).await.local, opened.local);
-        connection.close(0, "");
-    };
-    timeout(PATIENCE, async { tokio::join!(keeper.keep(), closing) })
-        .await
-        .expect("it has a second path again");
-}
 
 #[test]
 fn earlier_choices_are_preferred_wherever_the_connection_began() {
@@ -137,4 +64,83 @@ fn a_choice_is_an_address_an_interface_or_all() {
     assert!("no good".parse::<PathChoice>().is_err());
     let choices = ["wlan0", "192.0.2.1"].map(|text| text.parse().unwrap());
     assert_eq!(places(&choices, &[]).len(), 2);
+}
+
+/// Elsewhere the loopback interface has one address.
+#[cfg(target_os = "linux")]
+mod on_linux {
+    use ctcp::{ClientConfig, ClientPolicy, Endpoint, PathMode, ServerConfig, TransportConfig, generate_key};
+    use tokio::time::timeout;
+
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(10);
+
+    /// A client on 127.0.0.1 that uses several paths in this mode, and both ends of its connection.
+    async fn connection(mode: PathMode) -> (Endpoint, ctcp::Connection, ctcp::Connection) {
+        let key = generate_key().unwrap();
+        let name = key.public_key();
+        let server =
+            Endpoint::server(ServerConfig::new("127.0.0.1:0".parse().unwrap(), key, ClientPolicy::Any));
+        let server = server.unwrap();
+        let mut transport = TransportConfig::default();
+        transport.path_mode(mode).further_paths(true);
+        let mut config = ClientConfig::new(generate_key().unwrap());
+        config.bind("127.0.0.1:0".parse().unwrap()).transport(transport);
+        let client = Endpoint::client(config).unwrap();
+        let address = server.local_addr().unwrap();
+        let (connection, accepted) =
+            timeout(PATIENCE, async { tokio::join!(client.connect(address, name), server.accept()) })
+                .await
+                .expect("it connects");
+        (client, connection.unwrap(), accepted.unwrap())
+    }
+
+    #[tokio::test]
+    async fn each_choice_that_exists_has_a_path() {
+        let choices = ["127.0.0.1", "nosuch0", "127.0.0.2", "127.0.0.3"].map(|text| text.parse().unwrap());
+        let (client, connection, _accepted) = connection(PathMode::Backup).await;
+        let keeper = PathKeeper::new(&choices, &client, &connection);
+        let ending = async {
+            let paths = loop {
+                let paths = connection.paths();
+                if paths.iter().filter(|path| works(path)).count() == 3 {
+                    break paths;
+                }
+                sleep(Duration::from_millis(5)).await;
+            };
+            connection.close(0, "");
+            paths
+        };
+        let ((), paths) = timeout(PATIENCE, async { tokio::join!(keeper.keep(), ending) })
+            .await
+            .expect("it has three paths");
+        let ends = paths.iter().map(|path| (path.local.unwrap().to_string(), path.is_spare));
+        let wanted = [("127.0.0.1", false), ("127.0.0.2", true), ("127.0.0.3", true)];
+        assert!(ends.eq(wanted.map(|(local, is_spare)| (local.to_owned(), is_spare))), "{paths:?}");
+    }
+
+    #[tokio::test]
+    async fn a_path_is_opened_again_after_it_was_closed() {
+        let choices = ["127.0.0.1", "127.0.0.2"].map(|text| text.parse().unwrap());
+        let (client, connection, _accepted) = connection(PathMode::Aggregate).await;
+        let mut keeper = PathKeeper::new(&choices, &client, &connection);
+        let second = async |but: Option<PathId>| loop {
+            let found = connection.paths().into_iter().find(|path| works(path) && path.id.0 > 0);
+            match found.filter(|path| Some(path.id) != but) {
+                Some(path) => return path,
+                None => sleep(Duration::from_millis(5)).await,
+            }
+        };
+        timeout(PATIENCE, async {
+            keeper.adjust();
+            let opened = second(None).await;
+            keeper.adjust(); // sees that it works
+            connection.abandon_path(opened.id).unwrap();
+            keeper.adjust();
+            assert_eq!(second(Some(opened.id)).await.local, opened.local);
+        })
+        .await
+        .expect("it has a second path again");
+    }
 }
