@@ -12,7 +12,6 @@
 //!
 //! Requirement: C7
 
-mod pipes;
 mod status;
 
 use core::time::Duration;
@@ -27,7 +26,6 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tracing::{debug, warn};
 
-use self::pipes::Pipes;
 use crate::address::{TargetAddress, UNSPECIFIED};
 use crate::coded::CodedConnection;
 use crate::early::Early;
@@ -350,7 +348,7 @@ impl<K: Connector> ForwardProxy<K> {
         let passed = early.passed();
         let (early, is_a_done) = early.into_rest();
         let options = SpliceOptions { early, is_a_done, is_over_with_b: true };
-        let mut pipes = Pipes { reader, writer };
+        let mut pipes = tokio::io::join(reader, writer);
         let spliced = self.join(&mut pipes, &mut stream, options, connection.closed()).await;
         Ok(Spliced { a_to_b: spliced.a_to_b + passed, ..spliced })
     }
@@ -449,6 +447,11 @@ pub(crate) async fn close_gently(mut application: TcpStream) {
 
 fn too_slow() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, "the application sent no request in time")
+}
+
+/// Standard input and output cannot be reset.
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> SpliceEnd for tokio::io::Join<R, W> {
+    fn abort(&mut self) {}
 }
 
 #[cfg(test)]

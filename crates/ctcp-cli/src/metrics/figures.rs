@@ -247,7 +247,7 @@ impl Page<'_> {
         };
         let levels: [(&str, &str, Level); 4] = [
             ("ctcp_path_usable", "Whether the peer has answered on the path and it is not avoided", |path| {
-                f64::from(u8::from(path.is_validated && !path.is_avoided))
+                f64::from(u8::from(path.is_usable()))
             }),
             ("ctcp_path_rtt_seconds", "Smoothed round-trip time of the path", |path| {
                 path.rtt.smoothed.as_secs_f64()

@@ -144,6 +144,14 @@ pub struct PathStats {
     pub redundant_received: u64,
 }
 
+impl PathStats {
+    /// Whether it may carry data, and no other path must be used instead.
+    #[must_use]
+    pub fn is_usable(&self) -> bool {
+        self.is_validated && !self.is_avoided
+    }
+}
+
 impl Connection {
     /// Opens a further path of a client, with these addresses. [`crate::Event::PathOpened`] says that it is usable, or
     /// [`crate::Event::PathClosed`] that nothing answers.
@@ -211,8 +219,9 @@ impl Connection {
     pub fn paths(&self) -> Vec<PathStats> {
         let State::Established(established) = &self.state else { return Vec::new() };
         let paths = &established.paths;
-        let is_spare = |path: &Path| path.is_usable() && !scheduler::carries_data(self.now, paths, path.id);
-        paths.iter().map(|path| PathStats { is_spare: is_spare(path), ..path.stats(self.now) }).collect()
+        let used: Vec<PathId> = scheduler::used(self.now, paths).map(|path| path.id).collect();
+        let is_spare = |path: &Path| path.is_usable() && !used.contains(&path.id);
+        paths.iter().map(|path| path.stats(self.now, is_spare(path))).collect()
     }
 }
 

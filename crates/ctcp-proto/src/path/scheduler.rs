@@ -183,8 +183,8 @@ fn is_trial_time(now: Instant, path: &Path) -> bool {
     age >= (TRIAL_EVERY - TRIAL).as_nanos()
 }
 
-/// Whether copies of latency-sensitive data, which now takes the path `urgent`, show what is lost on the path `id`: on a new one, or on one that
-/// was left for a slower path.
+/// Latency-sensitive data takes the path `urgent` now. Returns whether copies of it show what is lost on the path `id`: on a new one, or on
+/// one that was left for a slower path.
 pub(crate) fn shows_losses(now: Instant, paths: &Paths, urgent: PathId, id: PathId) -> bool {
     let (path, urgent) = (&paths[id], &paths[urgent]);
     let is_new = now - path.began < TRIAL;
@@ -259,13 +259,8 @@ fn rank(now: Instant, mode: PathMode, path: &Path) -> (bool, u8, Duration) {
     (path.is_avoided(), preference, time)
 }
 
-/// Whether a path carries data, rather than waiting for others to fail.
-pub(crate) fn carries_data(now: Instant, paths: &Paths, id: PathId) -> bool {
-    used(now, paths).any(|path| path.id == id)
-}
-
 /// The paths that carry data.
-fn used(now: Instant, paths: &Paths) -> impl Iterator<Item = &Path> {
+pub(crate) fn used(now: Instant, paths: &Paths) -> impl Iterator<Item = &Path> {
     let best = (paths.mode() == PathMode::Backup).then(|| Ranking::new(now, paths).first()).flatten();
     let usable = paths.iter().filter(|path| path.is_usable());
     usable.filter(move |path| best.is_none_or(|best| path.id == best))

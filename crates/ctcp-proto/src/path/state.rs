@@ -189,14 +189,14 @@ impl Path {
         self.received.bytes += bytes;
     }
 
-    pub(crate) fn stats(&self, now: Instant) -> PathStats {
+    pub(crate) fn stats(&self, now: Instant, is_spare: bool) -> PathStats {
         PathStats {
             id: self.id,
             local: self.network.local,
             remote: self.network.remote,
             is_validated: self.is_validated(),
             is_avoided: self.is_avoided(),
-            is_spare: false,
+            is_spare,
             rtt: self.measured.rtt.stats(now),
             loss: self.measured.loss_average.value(),
             window: self.admission.controller.window(),

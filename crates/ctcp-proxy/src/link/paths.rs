@@ -265,7 +265,7 @@ impl<'a> PathKeeper<'a> {
                     self.give_up_if_dead(path, &candidates, &open);
                 }
                 None => {
-                    let may_wait = open.iter().any(works);
+                    let may_wait = open.iter().any(PathStats::is_usable);
                     self.open(&place, &candidates, position, may_wait);
                 }
             }
@@ -282,7 +282,7 @@ impl<'a> PathKeeper<'a> {
     fn give_up_if_dead(&mut self, path: &PathStats, candidates: &Candidates, open: &[PathStats]) {
         if !path.is_avoided
             || candidates.len() == 1
-            || !open.iter().any(|other| other.id != path.id && works(other))
+            || !open.iter().any(|other| other.id != path.id && other.is_usable())
         {
             self.silent.remove(&path.id);
             return;
@@ -380,7 +380,8 @@ impl<'a> PathKeeper<'a> {
         let is_of_place = |other: &PathStats| {
             other.local.is_some_and(|other| present.contains(&other) && self.places.get(&other) == place)
         };
-        let is_replaced = open.iter().any(|other| other.id != path.id && works(other) && is_of_place(other));
+        let is_replaced =
+            open.iter().any(|other| other.id != path.id && other.is_usable() && is_of_place(other));
         if !is_replaced && is_still_here(local) {
             return;
         }
@@ -389,11 +390,6 @@ impl<'a> PathKeeper<'a> {
             info!(%local, path = path.id.0, "path closed: its address is gone");
         }
     }
-}
-
-/// Whether a path works.
-fn works(path: &PathStats) -> bool {
-    path.is_validated && !path.is_avoided
 }
 
 /// Whether the machine has this address.

@@ -1,5 +1,6 @@
 //! The window of a path of several whose application does not use all of it. RFC 9002 section 7.8 would not let it grow. But
-//! latency-sensitive data changes to a path that has carried little so far, and must find room there. Only in slow start: afterwards the delay decides.
+//! latency-sensitive data changes to a path that has carried little so far, and must find room there. Only in slow start: afterwards the
+//! delay decides.
 
 use super::super::Acked;
 use super::share::Share;

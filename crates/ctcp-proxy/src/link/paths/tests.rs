@@ -104,7 +104,7 @@ mod on_linux {
         let ending = async {
             let paths = loop {
                 let paths = connection.paths();
-                if paths.iter().filter(|path| works(path)).count() == 3 {
+                if paths.iter().filter(|path| path.is_usable()).count() == 3 {
                     break paths;
                 }
                 sleep(Duration::from_millis(5)).await;
@@ -126,7 +126,7 @@ mod on_linux {
         let (client, connection, _accepted) = connection(PathMode::Aggregate).await;
         let mut keeper = PathKeeper::new(&choices, &client, &connection);
         let second = async |but: Option<PathId>| loop {
-            let found = connection.paths().into_iter().find(|path| works(path) && path.id.0 > 0);
+            let found = connection.paths().into_iter().find(|path| path.is_usable() && path.id.0 > 0);
             match found.filter(|path| Some(path.id) != but) {
                 Some(path) => return path,
                 None => sleep(Duration::from_millis(5)).await,
