@@ -326,6 +326,12 @@ pub trait Scheme: fmt::Debug + Send {
     /// A packet was lost. `was_expired` if [`Self::on_expired`] was called before.
     fn on_lost(&mut self, sent: &Sent, was_expired: bool);
 
+    /// A packet was given up together with everything that was sent after it on its path, as when the peer moves. Called instead of
+    /// [`Self::on_lost`].
+    fn on_given_up_with_flight(&mut self, sent: &Sent, was_expired: bool) {
+        self.on_lost(sent, was_expired);
+    }
+
     /// A packet that was declared lost has arrived after all.
     fn on_spurious_loss(&mut self, _sent: &Sent) {}
 

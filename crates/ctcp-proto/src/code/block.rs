@@ -80,7 +80,10 @@ impl Scheme for BlockCode {
                 self.blocks.add_symbol(situation.now, index, capacity, 0);
                 situation.sent(index, 1)
             }
-            Choice::Again(first) => situation.sent(first, 1),
+            Choice::Again(first) => {
+                self.blocks.on_sent_again(first);
+                situation.sent(first, 1)
+            }
             Choice::Combination { first, length, .. } => {
                 if let Some(block) = self.blocks.block_of(first) {
                     block.repairs = block.repairs.wrapping_add(1);
@@ -100,6 +103,11 @@ impl Scheme for BlockCode {
         if !was_expired {
             self.blocks.on_resolved(sent);
         }
+    }
+
+    fn on_given_up_with_flight(&mut self, sent: &Sent, was_expired: bool) {
+        self.blocks.on_given_up_with_flight(sent);
+        self.on_lost(sent, was_expired);
     }
 
     fn on_expired(&mut self, sent: &Sent) {
@@ -123,8 +131,12 @@ impl Scheme for BlockCode {
 }
 
 impl BlockCode {
-    /// A combination of the symbols of `block` that the receiver may still lack.
+    /// A combination of the symbols of `block` that the receiver may still lack. Symbols of which it has none are sent once more instead: they
+    /// are of use one by one, as each arrives, and a combination only with all the others.
     fn repair(&self, block: &Block<NextKey>) -> Choice {
+        if let Some(symbol) = self.blocks.absent_in(block) {
+            return Choice::Again(symbol);
+        }
         match self.blocks.undecoded(block) {
             (first, length) if length > 1 => Choice::Combination { first, length, key: block.repairs },
             (first, _) => Choice::Again(first),

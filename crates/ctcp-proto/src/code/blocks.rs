@@ -17,6 +17,10 @@ pub struct Blocks<R> {
     most: usize,
     /// The receiver has decoded all symbols below this one. Repairs do not span them.
     oldest_undecoded: SymbolIndex,
+    /// One past the last symbol that the receiver has heard of.
+    heard_end: SymbolIndex,
+    /// Symbols beyond it whose packets were given up, ascending: none of them has arrived.
+    absent: VecDeque<SymbolIndex>,
 }
 
 /// The packets of a block in flight on a path.
@@ -57,7 +61,13 @@ impl<R> Blocks<R> {
     /// Creates an empty list of at most `most` blocks (`numblks`).
     #[must_use]
     pub fn new(most: u16) -> Self {
-        Self { blocks: VecDeque::new(), most: usize::from(most), oldest_undecoded: 0 }
+        Self {
+            blocks: VecDeque::new(),
+            most: usize::from(most),
+            oldest_undecoded: 0,
+            heard_end: 0,
+            absent: VecDeque::new(),
+        }
     }
 
     /// Iterates over the blocks in ascending order.
@@ -116,6 +126,28 @@ impl<R> Blocks<R> {
         self.on_resolved(sent);
     }
 
+    /// A packet was given up together with everything that was sent after it on its path.
+    pub fn on_given_up_with_flight(&mut self, sent: &Sent) {
+        let follows = self.absent.back().is_none_or(|&last| last < sent.first);
+        if sent.length == 1 && sent.first >= self.heard_end && follows {
+            self.absent.push_back(sent.first);
+        }
+    }
+
+    /// A symbol of `block` that certainly has not arrived, and is not on its way again.
+    #[must_use]
+    pub fn absent_in(&self, block: &Block<R>) -> Option<SymbolIndex> {
+        let start = block.first.max(self.heard_end).max(self.oldest_undecoded);
+        let place = self.absent.partition_point(|&symbol| symbol < start);
+        self.absent.get(place).copied().filter(|&symbol| symbol < block.end())
+    }
+
+    /// A symbol is sent again.
+    pub fn on_sent_again(&mut self, symbol: SymbolIndex) {
+        let end = self.absent.partition_point(|&absent| absent <= symbol);
+        self.absent.drain(..end);
+    }
+
     /// A packet was lost or expired.
     pub fn on_resolved(&mut self, sent: &Sent) {
         if let Some(block) = self.block_of(sent.first) {
@@ -128,6 +160,10 @@ impl<R> Blocks<R> {
     pub fn on_feedback(&mut self, feedback: &Feedback<'_>) {
         let decoded = feedback.oldest_undecoded;
         self.oldest_undecoded = self.oldest_undecoded.max(decoded);
+        self.heard_end = self.heard_end.max(feedback.known_end);
+        if self.absent.back().is_some_and(|&last| last < self.heard_end) {
+            self.absent.clear();
+        }
         // A block that is not full stays, because it must be filled before the next one is opened.
         while self.blocks.front().is_some_and(|block| block.is_full() && block.end() <= decoded) {
             self.blocks.pop_front();

@@ -140,6 +140,11 @@ impl CodedSender {
         (self.peer_undecoded..self.encoder.next_index()).contains(&index)
     }
 
+    /// The oldest symbols that the receiver may not have decoded yet.
+    pub(crate) fn oldest(&self, most: usize) -> impl Iterator<Item = SymbolIndex> {
+        (self.peer_undecoded..self.encoder.next_index()).take(most)
+    }
+
     /// The average size of a packet with a symbol, in bytes.
     pub(crate) fn packet_size(&self) -> f64 {
         self.symbol_size + PACKET_OVERHEAD
@@ -302,6 +307,15 @@ impl CodedSender {
         // Only the last segment counts as in flight, but losing any of them leaves the combination incomplete.
         let was_expired = was_expired && !self.is_patient || carried.part == Part::Piece;
         self.scheme.on_lost(&carried.sent, was_expired);
+    }
+
+    /// A packet was given up together with everything that was sent after it on its path.
+    pub(crate) fn on_given_up_with_flight(&mut self, carried: Carried, was_expired: bool) {
+        if carried.part == Part::Whole {
+            self.scheme.on_given_up_with_flight(&carried.sent, was_expired && !self.is_patient);
+        } else {
+            self.on_lost(carried, was_expired);
+        }
     }
 
     pub(crate) fn on_spurious_loss(&mut self, carried: Carried) {

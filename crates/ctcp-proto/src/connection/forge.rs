@@ -77,7 +77,8 @@ impl Connection {
     #[doc(hidden)]
     pub fn forge(&mut self, now: Instant, frames: &[Frame<'_>]) -> Vec<u8> {
         let State::Established(established) = &mut self.state else { panic!("not connected") };
-        let mut builder = established.open_builder(PathId(0), Vec::new(), 1_200);
+        let size = usize::try_from(established.paths.main().datagram_size()).unwrap_or(usize::MAX);
+        let mut builder = established.open_builder(PathId(0), Vec::new(), size);
         for frame in frames {
             builder.write(frame);
         }

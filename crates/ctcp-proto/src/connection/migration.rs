@@ -5,8 +5,9 @@ use core::net::SocketAddr;
 use ctcp_base::Instant;
 
 use super::transmit::Outgoing;
-use super::{Established, TransportError};
-use crate::id::{PathId, Role};
+use super::{Contents, Established, TransportError};
+use crate::code::Choice;
+use crate::id::{ContextId, PathId, Role};
 use crate::network::{NetworkPath, Transmit, is_relayed};
 use crate::path::migration::Candidate;
 use crate::path::validation::{OPENING_MAX, PathValidation};
@@ -14,6 +15,12 @@ use crate::wire::{DATAGRAM_SIZE_MIN, Frame};
 
 /// An upper bound of the size of a server's sealed PATH_CHALLENGE.
 const CHALLENGE_SIZE: u64 = 64;
+
+/// The least payload of a PING that announces a new address, in bytes. Other PINGs are hardly padded.
+const ANNOUNCEMENT_MIN: usize = DATAGRAM_SIZE_MIN / 2;
+
+/// Symbols that are sent to a new address before it is validated, if the limit allows it.
+const COPIES_MAX: usize = 8;
 
 #[cfg(test)]
 impl super::Connection {
@@ -70,14 +77,28 @@ impl Established {
         }
         match &mut path.migration.candidate {
             Some(candidate) if candidate.network.remote == network.remote => {
-                candidate.validation.on_received(size);
+                candidate.on_received(size);
             }
-            _ if is_newest => {
-                let mut validation = PathValidation::new();
-                validation.on_received(size);
-                path.migration.candidate = Some(Candidate { network, validation });
-            }
+            _ if is_newest => path.migration.candidate = Some(Candidate::new(network, size)),
             _ => {}
+        }
+    }
+
+    /// Handles a PING in a payload of `length` bytes from `remote`. A client pads those that announce its new address.
+    pub(super) fn on_ping(&mut self, id: PathId, remote: SocketAddr, length: usize) {
+        let candidate = self.paths[id].migration.candidate.as_mut();
+        if let Some(candidate) = candidate.filter(|candidate| candidate.network.remote == remote)
+            && !candidate.is_announced
+            && length >= ANNOUNCEMENT_MIN
+        {
+            candidate.is_announced = true;
+            for context in [ContextId::Interactive, ContextId::Streams] {
+                let Some(context_here) = self.contexts.get(context) else { continue };
+                context_here
+                    .sender
+                    .oldest(COPIES_MAX)
+                    .for_each(|symbol| candidate.copies.push(context, Choice::Again(symbol)));
+            }
         }
     }
 
@@ -138,6 +159,21 @@ impl Established {
             }
             return Ok(Some(transmit));
         }
+        if let Some(transmit) = self.transmit_challenge(now, id, buffer)? {
+            return Ok(Some(transmit));
+        }
+        if let Some(transmit) = self.transmit_announcement(now, id, buffer)? {
+            return Ok(Some(transmit));
+        }
+        self.transmit_ahead(now, id, buffer)
+    }
+
+    fn transmit_challenge(
+        &mut self,
+        now: Instant,
+        id: PathId,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Option<Transmit>, TransportError> {
         let path = &mut self.paths[id];
         let network = path.network;
         let candidate = path.migration.candidate.as_mut();
@@ -164,6 +200,64 @@ impl Established {
             validation.on_challenge_sent(now, challenge);
         }
         Ok(Some(transmit))
+    }
+
+    /// Announces the address of a client that may have a new one: a PING of the path's datagram size, so that a server may send as much
+    /// before the address is validated.
+    fn transmit_announcement(
+        &mut self,
+        now: Instant,
+        id: PathId,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Option<Transmit>, TransportError> {
+        let path = &mut self.paths[id];
+        let is_flowing = path.silence.is_flowing(now);
+        if !path.migration.poll_announcement(is_flowing) {
+            return Ok(None);
+        }
+        let size = usize::try_from(path.datagram_size()).unwrap_or(usize::MAX);
+        let mut builder = self.open_builder(id, core::mem::take(buffer), size);
+        builder.write(&Frame::Ping);
+        builder.pad_to(size);
+        let outgoing = Outgoing { id, ecn: None, counts: false };
+        self.send_as(now, outgoing, builder, Contents::default(), buffer).map(Some)
+    }
+
+    /// Sends a copy of the oldest data in flight to an announced address that is not validated yet.
+    fn transmit_ahead(
+        &mut self,
+        now: Instant,
+        id: PathId,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Option<Transmit>, TransportError> {
+        let contexts = &self.contexts;
+        let path = &mut self.paths[id];
+        let ceiling = path.datagram_size();
+        let Some(candidate) = path.migration.candidate.as_mut() else { return Ok(None) };
+        let (network, size) = (candidate.network, candidate.largest.min(ceiling));
+        let next = candidate.copies.next(|context, packet| {
+            contexts.get(context).is_some_and(|context| context.sender.is_copy_needed(packet))
+        });
+        let Some((context, choice)) = next.filter(|_| candidate.validation.can_send(size)) else {
+            return Ok(None);
+        };
+        candidate.copies.on_sent();
+        let size = usize::try_from(size).unwrap_or(usize::MAX);
+        let mut builder = self.open_builder(id, core::mem::take(buffer), size);
+        let combination = self.contexts.open(context).sender.write_copy(choice, &mut builder);
+        if combination.is_none() {
+            // The new path may carry smaller datagrams only.
+            *buffer = builder.abandon();
+            buffer.clear();
+            return Ok(None);
+        }
+        let contents = Contents { combination, ..Contents::default() };
+        let outgoing = Outgoing { id, ecn: None, counts: false };
+        let transmit = self.send_as(now, outgoing, builder, contents, buffer)?;
+        if let Some(validation) = self.paths[id].validation_of(network.remote) {
+            validation.on_sent(transmit.size as u64);
+        }
+        Ok(Some(Transmit { destination: network.remote, source: network.local, ..transmit }))
     }
 
     /// The next challenge to answer and where, if the limit for that address allows it. Nothing goes to an address that is neither the path's
@@ -214,8 +308,8 @@ impl Established {
             builder.pad_to(DATAGRAM_SIZE_MIN);
         }
         // Not ECN-capable: whether the new path supports ECN is unknown.
-        let transmit =
-            self.send_as(now, Outgoing { id, ecn: None }, builder, super::Contents::default(), buffer)?;
+        let outgoing = Outgoing { id, ecn: None, counts: network == self.paths[id].network };
+        let transmit = self.send_as(now, outgoing, builder, Contents::default(), buffer)?;
         Ok(Transmit { destination: network.remote, source: network.local, ..transmit })
     }
 }

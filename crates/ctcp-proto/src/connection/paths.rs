@@ -210,6 +210,7 @@ impl Connection {
         if self.role == Role::Client {
             for path in established.paths.iter_mut().filter(|path| path.is_validated()) {
                 path.owed.probes = path.owed.probes.max(1);
+                path.migration.announce();
             }
         }
     }
@@ -393,7 +394,7 @@ impl Established {
         let sent = &mut self.paths[id].sent;
         for (was_expired, packet) in sent.outstanding_mut() {
             if let Some(carried) = packet.contents.combination.take() {
-                self.contexts.open(carried.context).sender.on_lost(carried, was_expired);
+                self.contexts.open(carried.context).sender.on_given_up_with_flight(carried, was_expired);
             }
         }
         sent.give_up_flight(sent.next_number());

@@ -182,7 +182,8 @@ impl Established {
             let frame = frame?;
             ack_eliciting |= frame.is_ack_eliciting();
             match frame {
-                Frame::Padding(_) | Frame::Ping | Frame::Skippable { .. } => {}
+                Frame::Padding(_) | Frame::Skippable { .. } => {}
+                Frame::Ping => self.on_ping(id, packet.network.remote, payload.len()),
                 Frame::PathAck(ack) => self.handle_ack(now, &ack)?,
                 Frame::DecoderReport(context, report) => self.handle_report(now, context, &report)?,
                 Frame::Arrived { path, largest } => self.handle_arrived(now, path, largest)?,

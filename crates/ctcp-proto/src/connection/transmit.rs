@@ -45,11 +45,12 @@ struct Conditions {
     rtt: Duration,
 }
 
-/// How a packet leaves: its path and its ECN codepoint.
+/// How a packet leaves: its path, its ECN codepoint, and whether it counts against the congestion window if it elicits an acknowledgement.
 #[derive(Clone, Copy)]
 pub(super) struct Outgoing {
     pub(super) id: PathId,
     pub(super) ecn: Option<Ecn>,
+    pub(super) counts: bool,
 }
 
 impl Established {
@@ -136,7 +137,7 @@ impl Established {
     ) -> Result<Transmit, TransportError> {
         let may_mark = builder.is_ack_eliciting() && contents.mtu_probe.is_none();
         let ecn = if may_mark { self.paths[id].next_codepoint() } else { None };
-        self.send_as(now, Outgoing { id, ecn }, builder, contents, buffer)
+        self.send_as(now, Outgoing { id, ecn, counts: true }, builder, contents, buffer)
     }
 
     /// The same with an explicit ECN codepoint.
@@ -148,7 +149,7 @@ impl Established {
         contents: Contents,
         buffer: &mut Vec<u8>,
     ) -> Result<Transmit, TransportError> {
-        let Outgoing { id, ecn } = outgoing;
+        let Outgoing { id, ecn, counts } = outgoing;
         let ack_eliciting = builder.is_ack_eliciting();
         let number = self.paths[id].sent.next_number();
         self.renew_keys(now);
@@ -168,7 +169,7 @@ impl Established {
                 time: now,
                 size: size as u64,
                 ack_eliciting,
-                in_flight: ack_eliciting,
+                in_flight: ack_eliciting && counts,
                 is_mtu_probe,
                 is_ecn_capable: ecn.is_some(),
                 delivery,

@@ -13,6 +13,9 @@ const FLOW_GAP: Duration = Duration::from_millis(25);
 /// How long a flow must stop before the first check.
 const FLOW_SILENCE: Duration = Duration::from_millis(40);
 
+/// A flow that stopped may go on within this time.
+const FLOW_RECENT: Duration = Duration::from_secs(2);
+
 /// The checks of a flow that stopped.
 const CHECKS_MAX: u32 = 4;
 
@@ -44,6 +47,11 @@ impl Silence {
         self.is_flow = now.saturating_since(self.last_coded) < FLOW_GAP;
         self.last_coded = now;
         self.checks = 0;
+    }
+
+    /// Whether coded data has arrived lately.
+    pub(crate) fn is_flowing(&self, now: Instant) -> bool {
+        self.is_flow && now.saturating_since(self.last_coded) < FLOW_RECENT
     }
 
     /// An ack-eliciting packet was sent.

@@ -61,6 +61,22 @@ fn a_spoofed_address_gets_at_most_three_times_what_came_from_it() {
 }
 
 #[test]
+fn an_announced_address_gets_data_at_once_and_at_most_three_times_what_came_from_it() {
+    let mut several = Several::with_all_paths_of(&PATHS[..1], 9, with_ids());
+    several.request(2_000_000);
+    several.run(Duration::from_millis(500), |_| false);
+    let announcement = [Frame::Ping, Frame::Padding(1_444)];
+    let datagrams = [(); 3].map(|()| several.client.forge(several.now, &announcement));
+    let sent: usize = datagrams.iter().map(Vec::len).sum();
+    several.stranger = Some(stranger());
+    several.is_suspended = true;
+    datagrams.into_iter().for_each(|datagram| several.receive_at_server(0, stranger(), datagram));
+    several.run(Duration::from_secs(20), |_| false);
+    let received = several.strangers_bytes.1;
+    assert!(received > 2 * sent && received <= 3 * sent, "{received} bytes for {sent}");
+}
+
+#[test]
 fn data_from_elsewhere_does_not_make_a_client_send_to_an_address_that_never_answered() {
     let mut several = Several::with_all_paths_of(&PATHS[..1], 10, with_ids());
     several.run(Duration::from_secs(1), |_| false);

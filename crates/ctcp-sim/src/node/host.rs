@@ -539,23 +539,6 @@ impl Host {
         world.spare.push(buffer);
     }
 
-    /// Closes the path of the newest connection that begins at this interface.
-    pub(crate) fn abandon_path(&mut self, number: usize, world: &mut World<'_>) {
-        let local = self.interface(number).ip();
-        let newest = |handle: &ConnectionHandle| {
-            self.peers.get(*handle).and_then(|peer| peer.application.name()).map(|name| name.number)
-        };
-        let Some(handle) = self.handles().into_iter().max_by_key(newest) else { return };
-        if let Some(peer) = self.peers.get_mut(handle) {
-            let path = peer.connection.paths().into_iter().find(|path| path.local == Some(local));
-            if let Some(path) = path {
-                // Refused if it is the only one that works.
-                let _ = peer.connection.abandon_path(path.id);
-            }
-        }
-        self.drain(handle, world);
-    }
-
     /// Opens and closes the paths of a client with several interfaces.
     fn keep_paths(&mut self, handle: ConnectionHandle, now: Instant) {
         let Some(peer) = self.peers.get_mut(handle) else { return };

@@ -74,6 +74,12 @@ impl Simulation {
         self.with_host(host, |host, world| host.begin_ways(world));
     }
 
+    /// The host's system says that addresses or routes changed, after [`Self::set_address`]. A NAT says nothing.
+    pub fn on_network_change(&mut self, host: NodeId) {
+        self.recorder.note(self.now, || "network change".to_owned());
+        self.with_host(host, |host, world| host.on_network_change(world));
+    }
+
     /// Makes the host drop all connections and restart, like a restarted process.
     pub fn restart(&mut self, host: NodeId, config: EndpointConfig) {
         self.recorder.note(self.now, || "restart".to_owned());

@@ -229,6 +229,7 @@ impl<'a> Driver<'a> {
                 address = SocketAddr::from(([10, 100, high, low], address.port()));
                 simulation.set_interface(client, number, address);
                 simulation.set_present(client, number, true);
+                simulation.on_network_change(client);
             }
             PathHappening::Abandon => simulation.abandon_path(client, number),
         }
@@ -250,6 +251,10 @@ impl<'a> Driver<'a> {
                 }
                 address.set_port(20_000 + self.moves);
                 simulation.set_address(self.pair.client, address);
+                // A new port is the work of a NAT, which tells nobody.
+                if changes_host {
+                    simulation.on_network_change(self.pair.client);
+                }
             }
             Happening::Restart => {
                 self.may_be_reset = true;

@@ -337,3 +337,42 @@ fn what_was_sent_before_the_oldest_undecoded_symbol_does_not_count() {
     first.iter().for_each(|sent| code.on_acked(sent));
     assert_eq!(code.blocks.iter().map(|block| block.in_flight).collect::<Vec<_>>(), [6]);
 }
+
+#[test]
+fn what_was_given_up_with_all_that_followed_is_sent_once_more_symbol_by_symbol() {
+    let mut code = code_of(Redundancy::FEEDBACK);
+    let mut next = 0;
+    let sent: Vec<Sent> = (0..40).filter_map(|_| send(&mut code, &mut next, &BULK)).map(|(_, s)| s).collect();
+    // The receiver has 10 symbols, and moves away from the rest.
+    sent[..10].iter().for_each(|packet| code.on_acked(packet));
+    code.on_feedback(Instant::ZERO, &heard_until(10, 10, &[]));
+    sent[10..].iter().for_each(|packet| code.on_given_up_with_flight(packet, false));
+    let again: Vec<Choice> =
+        (0..30).filter_map(|_| send(&mut code, &mut next, &BULK)).map(|(c, _)| c).collect();
+    assert!(again.iter().copied().eq((10..40).map(Choice::Again)), "{again:?}");
+    assert_eq!(code.choose(&BULK), Some(Choice::NewSymbol));
+}
+
+#[test]
+fn a_symbol_that_the_receiver_may_have_is_repaired_by_combinations() {
+    let mut code = code_of(Redundancy::FEEDBACK);
+    let mut next = 0;
+    let sent: Vec<Sent> = (0..32).filter_map(|_| send(&mut code, &mut next, &BULK)).map(|(_, s)| s).collect();
+    code.on_feedback(Instant::ZERO, &heard_until(10, 10, &[]));
+    sent.iter().for_each(|packet| code.on_given_up_with_flight(packet, false));
+    assert_eq!(code.choose(&IDLE), Some(Choice::Again(10)));
+    // Some had arrived all the same: which ones of the interval, the report does not say.
+    let intervals = [MissingInterval { first: 10, end: 20, missing: 4 }];
+    code.on_feedback(Instant::ZERO, &heard_until(10, 32, &intervals));
+    assert_eq!(code.choose(&IDLE), Some(Choice::Combination { first: 10, length: 22, key: 0 }));
+}
+
+fn heard_until(decoded: SymbolIndex, known_end: SymbolIndex, intervals: &[MissingInterval]) -> Feedback<'_> {
+    Feedback {
+        oldest_undecoded: decoded,
+        oldest_unseen: decoded,
+        intervals,
+        known_end,
+        reported_end: known_end,
+    }
+}

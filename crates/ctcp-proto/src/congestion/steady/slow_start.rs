@@ -17,6 +17,9 @@ const ROUND_SAMPLES: u32 = 8;
 /// The same for the latest stretch of samples, which sees the queue up to a round trip earlier.
 const RECENT_QUEUE_MIN: Duration = Duration::from_millis(4);
 
+/// In the second round trip a queue must take this fraction of the path, while the samples follow a trend. Their variance is due to it.
+const EARLY_QUEUE: u32 = 4;
+
 /// A round trip whose samples are all below this excess had no queue.
 const CALM: Duration = Duration::from_millis(1);
 
@@ -80,9 +83,14 @@ impl SlowStart {
         let base = acked.rtt.minimum;
         let visible = Self::visible(&acked.rtt);
         let has_queue = |tally: &Tally, least: Duration| tally.queue(base) > least;
-        // In the first round trips the delivery rate is not known yet.
+        // In the first round trips the delivery rate is not known yet, unless they fill a queue already.
+        let least = match self.rounds {
+            0 => None,
+            1 => round.is_moving(base).then(|| base / EARLY_QUEUE),
+            _ => Some(visible),
+        };
         let is_recent =
-            self.rounds > 1 && recent.is_some_and(|recent| has_queue(recent, visible.max(RECENT_QUEUE_MIN)));
+            least.zip(recent).is_some_and(|(least, recent)| has_queue(recent, least.max(RECENT_QUEUE_MIN)));
         let is_flat = self.plateau.on_ack(acked);
         let is_seen = is_recent || round.acked >= ROUND_SAMPLES && has_queue(round, visible);
         if let Some(mean) = mean {

@@ -6,7 +6,9 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 
 use ctcp_base::Instant;
-use ctcp_proto::{Connection, NetworkPath, PREFERENCE_OF_FIRST};
+use ctcp_proto::{Connection, ConnectionHandle, NetworkPath, PREFERENCE_OF_FIRST};
+
+use super::{Host, World};
 
 /// How often the addresses are compared with the paths.
 const LOOK: Duration = Duration::from_secs(1);
@@ -91,5 +93,34 @@ impl PathKeeper {
         self.tries.insert(local, Try { next: now + pause, pause });
         // Refused while the server allows no further path: one that is gone may still be open.
         let _ = connection.add_path(now, network, PREFERENCE_OF_FIRST);
+    }
+}
+
+impl Host {
+    /// Closes the path of the newest connection that begins at this interface.
+    pub(crate) fn abandon_path(&mut self, number: usize, world: &mut World<'_>) {
+        let local = self.interface(number).ip();
+        let newest = |handle: &ConnectionHandle| {
+            self.peers.get(*handle).and_then(|peer| peer.application.name()).map(|name| name.number)
+        };
+        let Some(handle) = self.handles().into_iter().max_by_key(newest) else { return };
+        if let Some(peer) = self.peers.get_mut(handle) {
+            let path = peer.connection.paths().into_iter().find(|path| path.local == Some(local));
+            if let Some(path) = path {
+                // Refused if it is the only one that works.
+                let _ = peer.connection.abandon_path(path.id);
+            }
+        }
+        self.drain(handle, world);
+    }
+
+    /// The system says that addresses or routes changed.
+    pub(crate) fn on_network_change(&mut self, world: &mut World<'_>) {
+        for handle in self.handles() {
+            if let Some(peer) = self.peers.get_mut(handle) {
+                peer.connection.on_network_change();
+            }
+            self.drain(handle, world);
+        }
     }
 }
