@@ -326,9 +326,9 @@ pub trait Scheme: fmt::Debug + Send {
     /// A packet was lost. `was_expired` if [`Self::on_expired`] was called before.
     fn on_lost(&mut self, sent: &Sent, was_expired: bool);
 
-    /// A packet was given up together with everything that was sent after it on its path, as when the peer moves. Called instead of
+    /// A packet was given up with all others in flight on its path, because the peer moved or the path failed. Called instead of
     /// [`Self::on_lost`].
-    fn on_given_up_with_flight(&mut self, sent: &Sent, was_expired: bool) {
+    fn on_flight_lost(&mut self, sent: &Sent, was_expired: bool) {
         self.on_lost(sent, was_expired);
     }
 

@@ -105,8 +105,8 @@ impl Scheme for BlockCode {
         }
     }
 
-    fn on_given_up_with_flight(&mut self, sent: &Sent, was_expired: bool) {
-        self.blocks.on_given_up_with_flight(sent);
+    fn on_flight_lost(&mut self, sent: &Sent, was_expired: bool) {
+        self.blocks.on_flight_lost(sent);
         self.on_lost(sent, was_expired);
     }
 

@@ -19,7 +19,7 @@ pub struct Blocks<R> {
     oldest_undecoded: SymbolIndex,
     /// One past the last symbol that the receiver has heard of.
     heard_end: SymbolIndex,
-    /// Symbols beyond it whose packets were given up, ascending: none of them has arrived.
+    /// Symbols beyond it that were in flight on a path whose flight is lost, ascending.
     absent: VecDeque<SymbolIndex>,
 }
 
@@ -126,15 +126,16 @@ impl<R> Blocks<R> {
         self.on_resolved(sent);
     }
 
-    /// A packet was given up together with everything that was sent after it on its path.
-    pub fn on_given_up_with_flight(&mut self, sent: &Sent) {
-        let follows = self.absent.back().is_none_or(|&last| last < sent.first);
-        if sent.length == 1 && sent.first >= self.heard_end && follows {
-            self.absent.push_back(sent.first);
+    /// A packet was given up with all others in flight on its path. [`Self::on_resolved`] is called as well. A code that then sends
+    /// [`Self::absent_in`] calls [`Self::on_sent_again`].
+    pub fn on_flight_lost(&mut self, sent: &Sent) {
+        let place = self.absent.partition_point(|&symbol| symbol < sent.first);
+        if sent.length == 1 && sent.first >= self.heard_end && self.absent.get(place) != Some(&sent.first) {
+            self.absent.insert(place, sent.first);
         }
     }
 
-    /// A symbol of `block` that certainly has not arrived, and is not on its way again.
+    /// The oldest symbol of `block` of which no report has heard, and that is not on its way again.
     #[must_use]
     pub fn absent_in(&self, block: &Block<R>) -> Option<SymbolIndex> {
         let start = block.first.max(self.heard_end).max(self.oldest_undecoded);

@@ -309,12 +309,13 @@ impl CodedSender {
         self.scheme.on_lost(&carried.sent, was_expired);
     }
 
-    /// A packet was given up together with everything that was sent after it on its path.
-    pub(crate) fn on_given_up_with_flight(&mut self, carried: Carried, was_expired: bool) {
-        if carried.part == Part::Whole {
-            self.scheme.on_given_up_with_flight(&carried.sent, was_expired && !self.is_patient);
-        } else {
-            self.on_lost(carried, was_expired);
+    /// A packet was given up with all others in flight on its path.
+    pub(crate) fn on_flight_lost(&mut self, carried: Carried, was_expired: bool) {
+        match carried.part {
+            Part::Whole | Part::LastPiece => {
+                self.scheme.on_flight_lost(&carried.sent, was_expired && !self.is_patient);
+            }
+            Part::Piece | Part::Copy => self.on_lost(carried, was_expired),
         }
     }
 

@@ -125,7 +125,12 @@ impl Established {
         let mut lost = core::mem::take(&mut path.lost_scratch);
         path.learn_from_late(now, acked);
         let thresholds = path.measured.losses.thresholds(now, &path.measured.rtt);
-        path.owed.loss_deadline = path.sent.detect_losses(now, thresholds, &mut lost);
+        // Packets to an announced address overtake those to the old one, whose fate is known once the path has moved.
+        path.owed.loss_deadline = if path.migration.is_announced() {
+            None
+        } else {
+            path.sent.detect_losses(now, thresholds, &mut lost)
+        };
         let mut losses = lost.drain(..).peekable();
         for packet in acked.drain(..) {
             while let Some(lost) = losses.next_if(|lost| lost.packet.number < packet.packet.number) {

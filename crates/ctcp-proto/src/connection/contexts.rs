@@ -2,7 +2,7 @@
 
 use super::negotiation::Negotiated;
 use super::relayed::{Carriage, HopRepair};
-use crate::code::{Code, CodedReceiver, CodedSender, RELAYED_SPAN_MAX, RelayBuffer, thrifty_sliding};
+use crate::code::{Choice, Code, CodedReceiver, CodedSender, RELAYED_SPAN_MAX, RelayBuffer, thrifty_sliding};
 use crate::config::TransportConfig;
 use crate::error::TransportError;
 use crate::id::{ContextId, Role};
@@ -86,6 +86,11 @@ impl Contexts {
     pub(crate) fn takes(&self, id: ContextId) -> bool {
         let is_asked = id != ContextId::Relayed || self.carriage.is_some();
         id == ContextId::Streams || is_asked && self.plan.peer_window > 0
+    }
+
+    /// Whether the peer may lack what a copy carries, and this side still has it.
+    pub(super) fn needs_copy(&self, id: ContextId, copy: Choice) -> bool {
+        self.get(id).is_some_and(|context| context.sender.is_copy_needed(copy))
     }
 
     /// A context that has been used. That of the streams always has.

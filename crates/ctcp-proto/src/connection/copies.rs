@@ -54,9 +54,7 @@ impl Established {
     /// The next copy or combination that a path owes, unless the peer has the symbols already.
     pub(super) fn choose_copy(&mut self, path: PathId) -> Option<(ContextId, Choice)> {
         let contexts = &self.contexts;
-        self.paths[path].copies.next(|context, packet| {
-            contexts.get(context).is_some_and(|context| context.sender.is_copy_needed(packet))
-        })
+        self.paths[path].copies.next(|context, packet| contexts.needs_copy(context, packet))
     }
 
     /// A copy of the newest symbol, for a path that must show what it is capable of.

@@ -1,4 +1,5 @@
-//! A client whose address changed (PROTOCOL.md section 6). The new address is validated before data is sent to it.
+//! A client whose address changed (PROTOCOL.md section 6). The path moves once the new address is validated. Before that, an address that the
+//! client announced gets copies of the oldest data.
 
 use core::net::SocketAddr;
 
@@ -16,10 +17,10 @@ use crate::wire::{DATAGRAM_SIZE_MIN, Frame};
 /// An upper bound of the size of a server's sealed PATH_CHALLENGE.
 const CHALLENGE_SIZE: u64 = 64;
 
-/// The least payload of a PING that announces a new address, in bytes. Other PINGs are hardly padded.
+/// The least payload of a PING that announces a new address, in bytes (PROTOCOL.md section 6). Probes of the datagram size have one, too.
 const ANNOUNCEMENT_MIN: usize = DATAGRAM_SIZE_MIN / 2;
 
-/// Symbols that are sent to a new address before it is validated, if the limit allows it.
+/// Symbols of each context that are sent to a new address before it is validated, if the limit allows it.
 const COPIES_MAX: usize = 8;
 
 #[cfg(test)]
@@ -92,12 +93,10 @@ impl Established {
             && length >= ANNOUNCEMENT_MIN
         {
             candidate.is_announced = true;
-            for context in [ContextId::Interactive, ContextId::Streams] {
-                let Some(context_here) = self.contexts.get(context) else { continue };
-                context_here
-                    .sender
-                    .oldest(COPIES_MAX)
-                    .for_each(|symbol| candidate.copies.push(context, Choice::Again(symbol)));
+            for id in [ContextId::Interactive, ContextId::Messages, ContextId::Streams] {
+                let Some(context) = self.contexts.get(id) else { continue };
+                let oldest = context.sender.oldest(COPIES_MAX);
+                oldest.for_each(|symbol| candidate.copies.push(id, Choice::Again(symbol)));
             }
         }
     }
@@ -168,6 +167,7 @@ impl Established {
         self.transmit_ahead(now, id, buffer)
     }
 
+    /// Sends a PATH_CHALLENGE to an address that is not validated yet.
     fn transmit_challenge(
         &mut self,
         now: Instant,
@@ -212,7 +212,7 @@ impl Established {
     ) -> Result<Option<Transmit>, TransportError> {
         let path = &mut self.paths[id];
         let is_flowing = path.silence.is_flowing(now);
-        if !path.migration.poll_announcement(is_flowing) {
+        if !path.migration.poll_announcement(now, is_flowing) {
             return Ok(None);
         }
         let size = usize::try_from(path.datagram_size()).unwrap_or(usize::MAX);
@@ -223,41 +223,46 @@ impl Established {
         self.send_as(now, outgoing, builder, Contents::default(), buffer).map(Some)
     }
 
-    /// Sends a copy of the oldest data in flight to an announced address that is not validated yet.
+    /// Sends a copy of the oldest data in flight to an announced address that is not validated yet. A symbol that is larger than what came from
+    /// there is left out.
     fn transmit_ahead(
         &mut self,
         now: Instant,
         id: PathId,
         buffer: &mut Vec<u8>,
     ) -> Result<Option<Transmit>, TransportError> {
+        while let Some((network, size, (context, choice))) = self.next_ahead(id) {
+            let mut builder = self.open_builder(id, core::mem::take(buffer), size);
+            let combination = self.contexts.open(context).sender.write_copy(choice, &mut builder);
+            if combination.is_none() {
+                *buffer = builder.abandon();
+                buffer.clear();
+                continue;
+            }
+            let contents = Contents { combination, ..Contents::default() };
+            let outgoing = Outgoing { id, ecn: None, counts: false };
+            let transmit = self.send_as(now, outgoing, builder, contents, buffer)?;
+            if let Some(validation) = self.paths[id].validation_of(network.remote) {
+                validation.on_sent(transmit.size as u64);
+            }
+            return Ok(Some(Transmit { destination: network.remote, source: network.local, ..transmit }));
+        }
+        Ok(None)
+    }
+
+    /// Takes the next copy for an announced address: where it goes, the largest datagram for it, and the copy.
+    fn next_ahead(&mut self, id: PathId) -> Option<(NetworkPath, usize, (ContextId, Choice))> {
         let contexts = &self.contexts;
         let path = &mut self.paths[id];
         let ceiling = path.datagram_size();
-        let Some(candidate) = path.migration.candidate.as_mut() else { return Ok(None) };
-        let (network, size) = (candidate.network, candidate.largest.min(ceiling));
-        let next = candidate.copies.next(|context, packet| {
-            contexts.get(context).is_some_and(|context| context.sender.is_copy_needed(packet))
-        });
-        let Some((context, choice)) = next.filter(|_| candidate.validation.can_send(size)) else {
-            return Ok(None);
-        };
+        let candidate = path.migration.candidate.as_mut()?;
+        let size = candidate.largest.min(ceiling);
+        if !candidate.validation.can_send(size) {
+            return None;
+        }
+        let next = candidate.copies.next(|context, packet| contexts.needs_copy(context, packet))?;
         candidate.copies.on_sent();
-        let size = usize::try_from(size).unwrap_or(usize::MAX);
-        let mut builder = self.open_builder(id, core::mem::take(buffer), size);
-        let combination = self.contexts.open(context).sender.write_copy(choice, &mut builder);
-        if combination.is_none() {
-            // The new path may carry smaller datagrams only.
-            *buffer = builder.abandon();
-            buffer.clear();
-            return Ok(None);
-        }
-        let contents = Contents { combination, ..Contents::default() };
-        let outgoing = Outgoing { id, ecn: None, counts: false };
-        let transmit = self.send_as(now, outgoing, builder, contents, buffer)?;
-        if let Some(validation) = self.paths[id].validation_of(network.remote) {
-            validation.on_sent(transmit.size as u64);
-        }
-        Ok(Some(Transmit { destination: network.remote, source: network.local, ..transmit }))
+        Some((candidate.network, usize::try_from(size).unwrap_or(usize::MAX), next))
     }
 
     /// The next challenge to answer and where, if the limit for that address allows it. Nothing goes to an address that is neither the path's

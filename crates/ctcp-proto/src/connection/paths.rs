@@ -204,7 +204,8 @@ impl Connection {
     }
 
     /// The addresses or routes of this machine changed. A client sends a PING on each path, so that the server learns its new address at once
-    /// rather than when a flow stops.
+    /// rather than when a flow stops. If data arrives on the path, two full datagrams let the server send some before it has validated the
+    /// address.
     pub fn on_network_change(&mut self) {
         let State::Established(established) = &mut self.state else { return };
         if self.role == Role::Client {
@@ -394,7 +395,7 @@ impl Established {
         let sent = &mut self.paths[id].sent;
         for (was_expired, packet) in sent.outstanding_mut() {
             if let Some(carried) = packet.contents.combination.take() {
-                self.contexts.open(carried.context).sender.on_given_up_with_flight(carried, was_expired);
+                self.contexts.open(carried.context).sender.on_flight_lost(carried, was_expired);
             }
         }
         sent.give_up_flight(sent.next_number());

@@ -1,5 +1,9 @@
 //! Addresses of a path that are being validated, and challenges to answer.
 
+use core::time::Duration;
+
+use ctcp_base::Instant;
+
 use super::copies::Copies;
 use super::validation::PathValidation;
 use crate::network::NetworkPath;
@@ -8,8 +12,11 @@ use crate::network::NetworkPath;
 /// possible when this side moves twice.
 const RESPONSES_MAX: usize = 4;
 
-/// Announcements of a new address. They permit a server to send six full datagrams before the address is validated.
+/// Announcements of a new address. They permit a server to send a challenge and five full datagrams before the address is validated.
 const ANNOUNCEMENTS: u8 = 2;
+
+/// The most announcements in a second. Addresses and routes may change many times a second.
+const ANNOUNCEMENTS_PER_SECOND: u8 = 8;
 
 /// An address that the peer may have moved to.
 pub(crate) struct Candidate {
@@ -45,7 +52,10 @@ impl Candidate {
 pub(crate) struct Migration {
     pub(crate) candidate: Option<Candidate>,
     responses: Vec<(NetworkPath, [u8; 8])>,
+    /// Announcements to send.
     announcements: u8,
+    /// Announcements sent in the second that began then.
+    announced: Option<(Instant, u8)>,
 }
 
 impl Migration {
@@ -62,14 +72,48 @@ impl Migration {
     }
 
     /// Whether to announce the address once more. `is_flowing` if data arrives: it may be lost at the old address.
-    pub(crate) fn poll_announcement(&mut self, is_flowing: bool) -> bool {
-        let is_due = is_flowing && self.announcements > 0;
-        self.announcements = if is_due { self.announcements - 1 } else { 0 };
-        is_due
+    pub(crate) fn poll_announcement(&mut self, now: Instant, is_flowing: bool) -> bool {
+        if self.announcements == 0 {
+            return false;
+        }
+        let this_second = self.announced.filter(|(began, _)| now < *began + Duration::from_secs(1));
+        let (began, sent) = this_second.unwrap_or((now, 0));
+        if !is_flowing || sent >= ANNOUNCEMENTS_PER_SECOND {
+            self.announcements = 0;
+            return false;
+        }
+        self.announcements -= 1;
+        self.announced = Some((began, sent + 1));
+        true
+    }
+
+    /// Whether the peer announced an address that is not validated yet.
+    pub(crate) fn is_announced(&self) -> bool {
+        self.candidate.as_ref().is_some_and(|candidate| candidate.is_announced)
     }
 
     /// The next challenge to answer and where.
     pub(crate) fn poll_response(&mut self) -> Option<(NetworkPath, [u8; 8])> {
         self.responses.pop()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_announced_twice_if_data_arrives_and_a_few_times_a_second_at_most() {
+        let mut migration = Migration::default();
+        let after = |millis| Instant::from_secs(1) + Duration::from_millis(millis);
+        let mut announce = |now, is_flowing| {
+            migration.announce();
+            (0..10).filter(|_| migration.poll_announcement(now, is_flowing)).count()
+        };
+        assert_eq!(announce(after(0), false), 0);
+        assert_eq!(announce(after(0), true), 2);
+        let sent: usize = (1..20).map(|number| announce(after(20 * number), true)).sum();
+        assert_eq!(sent, 6);
+        assert_eq!(announce(after(1_000), true), 2);
     }
 }

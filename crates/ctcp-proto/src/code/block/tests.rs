@@ -346,11 +346,29 @@ fn what_was_given_up_with_all_that_followed_is_sent_once_more_symbol_by_symbol()
     // The receiver has 10 symbols, and moves away from the rest.
     sent[..10].iter().for_each(|packet| code.on_acked(packet));
     code.on_feedback(Instant::ZERO, &heard_until(10, 10, &[]));
-    sent[10..].iter().for_each(|packet| code.on_given_up_with_flight(packet, false));
+    sent[10..].iter().for_each(|packet| code.on_flight_lost(packet, false));
     let again: Vec<Choice> =
         (0..30).filter_map(|_| send(&mut code, &mut next, &BULK)).map(|(c, _)| c).collect();
     assert!(again.iter().copied().eq((10..40).map(Choice::Again)), "{again:?}");
     assert_eq!(code.choose(&BULK), Some(Choice::NewSymbol));
+}
+
+#[test]
+fn what_is_given_up_again_before_all_of_it_was_sent_once_more_comes_first() {
+    let mut code = code_of(Redundancy::FEEDBACK);
+    let mut next = 0;
+    let mut send_some = |code: &mut BlockCode, count| -> Vec<(Choice, Sent)> {
+        (0..count).filter_map(|_| send(code, &mut next, &BULK)).collect()
+    };
+    let give_up = |code: &mut BlockCode, sent: &[(Choice, Sent)]| {
+        sent.iter().for_each(|(_, packet)| code.on_flight_lost(packet, false));
+    };
+    let first = send_some(&mut code, 32);
+    give_up(&mut code, &first);
+    let second = send_some(&mut code, 10);
+    give_up(&mut code, &second);
+    let third = send_some(&mut code, 32).into_iter().map(|(choice, _)| choice);
+    assert!(third.eq((0..32).map(Choice::Again)));
 }
 
 #[test]
@@ -359,7 +377,7 @@ fn a_symbol_that_the_receiver_may_have_is_repaired_by_combinations() {
     let mut next = 0;
     let sent: Vec<Sent> = (0..32).filter_map(|_| send(&mut code, &mut next, &BULK)).map(|(_, s)| s).collect();
     code.on_feedback(Instant::ZERO, &heard_until(10, 10, &[]));
-    sent.iter().for_each(|packet| code.on_given_up_with_flight(packet, false));
+    sent.iter().for_each(|packet| code.on_flight_lost(packet, false));
     assert_eq!(code.choose(&IDLE), Some(Choice::Again(10)));
     // Some had arrived all the same: which ones of the interval, the report does not say.
     let intervals = [MissingInterval { first: 10, end: 20, missing: 4 }];

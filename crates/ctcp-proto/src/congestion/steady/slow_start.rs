@@ -17,7 +17,8 @@ const ROUND_SAMPLES: u32 = 8;
 /// The same for the latest stretch of samples, which sees the queue up to a round trip earlier.
 const RECENT_QUEUE_MIN: Duration = Duration::from_millis(4);
 
-/// In the second round trip a queue must take this fraction of the path, while the samples follow a trend. Their variance is due to it.
+/// In the second round trip only a queue of this fraction of the path counts, and only if the samples follow a trend. Their variance does not
+/// count: the trend causes it.
 const EARLY_QUEUE: u32 = 4;
 
 /// A round trip whose samples are all below this excess had no queue.
@@ -83,7 +84,7 @@ impl SlowStart {
         let base = acked.rtt.minimum;
         let visible = Self::visible(&acked.rtt);
         let has_queue = |tally: &Tally, least: Duration| tally.queue(base) > least;
-        // In the first round trips the delivery rate is not known yet, unless they fill a queue already.
+        // In the first round trips the delivery rate is hardly known.
         let least = match self.rounds {
             0 => None,
             1 => round.is_moving(base).then(|| base / EARLY_QUEUE),
