@@ -138,14 +138,17 @@ impl<R> Blocks<R> {
     /// The oldest symbol of `block` of which no report has heard, and that is not on its way again.
     #[must_use]
     pub fn absent_in(&self, block: &Block<R>) -> Option<SymbolIndex> {
-        let start = block.first.max(self.heard_end).max(self.oldest_undecoded);
-        let place = self.absent.partition_point(|&symbol| symbol < start);
+        let place = self.absent.partition_point(|&symbol| symbol < block.first);
         self.absent.get(place).copied().filter(|&symbol| symbol < block.end())
     }
 
     /// A symbol is sent again.
     pub fn on_sent_again(&mut self, symbol: SymbolIndex) {
-        let end = self.absent.partition_point(|&absent| absent <= symbol);
+        self.forget_absent_before(symbol + 1);
+    }
+
+    fn forget_absent_before(&mut self, symbol: SymbolIndex) {
+        let end = self.absent.partition_point(|&absent| absent < symbol);
         self.absent.drain(..end);
     }
 
@@ -161,10 +164,8 @@ impl<R> Blocks<R> {
     pub fn on_feedback(&mut self, feedback: &Feedback<'_>) {
         let decoded = feedback.oldest_undecoded;
         self.oldest_undecoded = self.oldest_undecoded.max(decoded);
-        self.heard_end = self.heard_end.max(feedback.known_end);
-        if self.absent.back().is_some_and(|&last| last < self.heard_end) {
-            self.absent.clear();
-        }
+        self.heard_end = self.heard_end.max(feedback.known_end).max(decoded);
+        self.forget_absent_before(self.heard_end);
         // A block that is not full stays, because it must be filled before the next one is opened.
         while self.blocks.front().is_some_and(|block| block.is_full() && block.end() <= decoded) {
             self.blocks.pop_front();

@@ -152,11 +152,7 @@ impl Established {
         buffer: &mut Vec<u8>,
     ) -> Result<Option<Transmit>, TransportError> {
         if let Some((network, data)) = self.next_path_response(id) {
-            let transmit = self.send_to(now, id, network, &[Frame::PathResponse(data)], buffer)?;
-            if let Some(validation) = self.paths[id].validation_of(network.remote) {
-                validation.on_sent(transmit.size as u64);
-            }
-            return Ok(Some(transmit));
+            return self.send_to(now, id, network, &[Frame::PathResponse(data)], buffer).map(Some);
         }
         if let Some(transmit) = self.transmit_challenge(now, id, buffer)? {
             return Ok(Some(transmit));
@@ -193,10 +189,7 @@ impl Established {
             frames.extend(self.path_changes.unconfirmed().map(Frame::PathAbandon));
         }
         let transmit = self.send_to(now, id, network, &frames, buffer)?;
-        let path = &mut self.paths[id];
-        let candidate = path.migration.candidate.as_mut().map(|candidate| &mut candidate.validation);
-        if let Some(validation) = path.opening.as_mut().or(candidate) {
-            validation.on_sent(transmit.size as u64);
+        if let Some(validation) = self.paths[id].validation_of(network.remote) {
             validation.on_challenge_sent(now, challenge);
         }
         Ok(Some(transmit))
@@ -242,10 +235,7 @@ impl Established {
             let contents = Contents { combination, ..Contents::default() };
             let outgoing = Outgoing { id, ecn: None, counts: false };
             let transmit = self.send_as(now, outgoing, builder, contents, buffer)?;
-            if let Some(validation) = self.paths[id].validation_of(network.remote) {
-                validation.on_sent(transmit.size as u64);
-            }
-            return Ok(Some(Transmit { destination: network.remote, source: network.local, ..transmit }));
+            return Ok(Some(self.redirect(id, network, transmit)));
         }
         Ok(None)
     }
@@ -315,6 +305,14 @@ impl Established {
         // Not ECN-capable: whether the new path supports ECN is unknown.
         let outgoing = Outgoing { id, ecn: None, counts: network == self.paths[id].network };
         let transmit = self.send_as(now, outgoing, builder, Contents::default(), buffer)?;
-        Ok(Transmit { destination: network.remote, source: network.local, ..transmit })
+        Ok(self.redirect(id, network, transmit))
+    }
+
+    /// A datagram of a path that goes to `network`, and counts against the limit for it.
+    fn redirect(&mut self, id: PathId, network: NetworkPath, transmit: Transmit) -> Transmit {
+        if let Some(validation) = self.paths[id].validation_of(network.remote) {
+            validation.on_sent(transmit.size as u64);
+        }
+        Transmit { destination: network.remote, source: network.local, ..transmit }
     }
 }
