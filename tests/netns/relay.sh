@@ -171,7 +171,9 @@ second_relay
 remote=("${plain[@]}" --via "$VIA,$SECOND=$second")
 restart_client
 wait_until 5 grep -q 'new path' "$scratch/client.log"
-check 'two relays side by side, 20 % lost on each hop' shown download 1300
+# One alone cannot carry this. The first round trips of a download vary: 1150 to 1600.
+check 'two relays side by side, 20 % lost on each hop' shown download 1000
+check 'the same once more, after slow start' shown download 1300
 # The ways are lost one after the other, so that there is always one.
 stop "$server_pid"
 kill -STOP "$second_pid"

@@ -28,13 +28,6 @@ const CALM: Duration = Duration::from_millis(1);
 const MORE_LOSS: f64 = 0.2;
 const MORE_PACKETS: f64 = 1.25;
 
-/// In addition, the loss exceeds that of the calm round trips before by this many standard deviations. In the small windows of the first
-/// round trips, a path that loses a fifth of its packets often loses a third.
-const MORE_DEVIATIONS: f64 = 2.0;
-
-/// Packets and losses that are added to those of few packets, for an estimate that chance hardly makes too small (Agresti and Coull, 1998).
-const PRIOR: (f64, f64) = (4.0, 2.0);
-
 /// Minimum number of packets for an estimate of the path's loss.
 const PACKETS_MIN: u32 = 24;
 
@@ -143,7 +136,8 @@ impl SlowStart {
         let is_slow = arrival_rate(round.acked, took) < SLOW * before;
         self.slow_rounds = if is_slow && is_restless { self.slow_rounds + 1 } else { 0 };
         if let Some(loss) = round.loss() {
-            is_full = self.is_overloaded(round, loss);
+            let is_flat = f64::from(round.acked) < MORE_PACKETS * f64::from(self.acked_before);
+            is_full = is_flat && loss > self.least_loss.unwrap_or(1.0) + MORE_LOSS;
             if !is_full && round.highest <= base + CALM {
                 self.least_loss = Some(self.least_loss.map_or(loss, |least| least.min(loss)));
             }
@@ -156,42 +150,5 @@ impl SlowStart {
             self.suspects = None;
         }
         is_full
-    }
-
-    /// Whether much more is lost than the path loses by itself, though hardly more arrives than before: a full queue too short to be seen.
-    fn is_overloaded(&self, round: &Tally, loss: f64) -> bool {
-        let Some(least) = self.least_loss else { return false };
-        let is_flat = f64::from(round.acked) < MORE_PACKETS * f64::from(self.acked_before);
-        let (acked, lost) = self.calm_before;
-        let before = f64::from(acked + lost) + PRIOR.0;
-        let own = (f64::from(lost) + PRIOR.1) / before;
-        let now = f64::from(round.acked + round.lost);
-        let deviation = (own * (1.0 - own) * (1.0 / now + 1.0 / before)).sqrt();
-        is_flat && loss > least.max(own + MORE_DEVIATIONS * deviation) + MORE_LOSS
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Whether slow start ends in the last of these round trips of constant delay, with so many packets that arrived and were lost.
-    fn ends(rounds: &[(u32, u32)]) -> bool {
-        let base = Duration::from_millis(60);
-        let mut start = SlowStart::default();
-        let ends = |&(acked, lost)| {
-            let mut round = Tally { lost, ..Tally::default() };
-            (0..acked).for_each(|_| round.on_packet(base));
-            start.on_round(&round, base, base, false, false)
-        };
-        rounds.iter().map(ends).collect::<Vec<_>>().pop().unwrap_or(false)
-    }
-
-    #[test]
-    fn bad_luck_on_a_lossy_path_does_not_end_slow_start_and_an_overload_does() {
-        assert!(!ends(&[(30, 2), (23, 12)]), "a third of a small window, on a path that loses a fifth");
-        assert!(!ends(&[(32, 0), (33, 0), (61, 5)]), "more arrives than before");
-        assert!(ends(&[(33, 0), (33, 33)]), "half of twice the window");
-        assert!(ends(&[(30, 3), (60, 6), (60, 70)]));
     }
 }
