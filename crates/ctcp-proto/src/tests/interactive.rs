@@ -107,15 +107,24 @@ const QUIET: Load = Load {
     time: Duration::from_secs(20),
 };
 
-/// The p99 of the stream, in the mean of three runs, grows by at most 40 %, and the bulk data loses no more than the stream takes.
+/// The p99 of the stream grows by at most 30 %, and the bulk data loses no more than the stream takes.
 #[test]
 fn a_stream_of_low_latency_and_bulk_data_hardly_disturb_each_other() {
-    let p99 = |load| (1..=3).map(|seed| run(load, seed).percentile(0.99)).sum::<f64>() / 3.0;
-    let (quiet, beside) = (p99(QUIET), p99(Load { has_bulk: true, ..QUIET }));
-    assert!(quiet <= 42.0, "p99 {quiet} ms alone");
-    assert!(beside <= 1.4 * quiet, "p99 {beside} ms beside bulk data, {quiet} alone");
+    let alone = run(QUIET, 1);
     let bulk = run(Load { writes: None, has_bulk: true, ..QUIET }, 1);
     let both = run(Load { has_bulk: true, ..QUIET }, 1);
+    let (p99, quiet) = (both.percentile(0.99), alone.percentile(0.99));
+    eprintln!(
+        "p99 {quiet:.1} ms alone, {p99:.1} beside bulk (p50 {:.1}, {:.1}); bulk {:.3} of the link alone, {:.3}; packets {:.3}, {:.3}",
+        alone.percentile(0.5),
+        both.percentile(0.5),
+        bulk.bulk,
+        both.bulk,
+        alone.packets,
+        both.packets
+    );
+    assert!(quiet <= 42.0, "p99 {quiet} ms alone");
+    assert!(p99 <= 1.3 * quiet, "p99 {p99} ms beside bulk data, {quiet} alone");
     // The stream takes 3 Mbit/s and its repairs of the 25.
     assert!(both.bulk >= 0.9 * (bulk.bulk - 3.0 * 1.45 / 0.95 / 25.0), "{} and {}", both.bulk, bulk.bulk);
 }

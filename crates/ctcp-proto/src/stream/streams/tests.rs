@@ -60,9 +60,6 @@ const PACE: Pace = Pace { now: Instant::ZERO, rtt: core::time::Duration::ZERO };
 
 const TIGHT: StreamsConfig = StreamsConfig::fixed(10_000, 4_000, 4);
 
-/// Streams as small, but a connection whose credit is not announced during a test.
-const TIGHT_STREAMS: StreamsConfig = StreamsConfig::fixed(100_000, 4_000, 4);
-
 fn controls(streams: &mut Streams) -> Vec<Control> {
     core::iter::from_fn(|| streams.poll_control(PACE)).collect()
 }
@@ -282,7 +279,7 @@ fn data_for_a_closed_stream_is_counted_and_ignored() {
 
 #[test]
 fn a_stop_ends_the_peers_writing_and_is_reported() {
-    let (mut client, mut server) = pair(TIGHT_STREAMS);
+    let (mut client, mut server) = pair(TIGHT);
     let id = client.open().unwrap();
     client.write(id, &[1; 5000]).unwrap();
     let sent = symbols(&mut client, 0);
@@ -333,7 +330,7 @@ fn codes_too_large_for_the_wire_are_reduced_to_the_largest_one() {
 
 #[test]
 fn a_lost_credit_is_repeated_only_while_it_is_the_latest() {
-    let (mut client, mut server) = pair(TIGHT_STREAMS);
+    let (mut client, mut server) = pair(TIGHT);
     let id = client.open().unwrap();
     client.write(id, &[1; 4000]).unwrap();
     let sent = symbols(&mut client, 0);
@@ -347,7 +344,7 @@ fn a_lost_credit_is_repeated_only_while_it_is_the_latest() {
 
     sent[2..].iter().for_each(|symbol| server.on_symbol_decoded(symbol).unwrap());
     read_all(&mut server, id);
-    // The lost credit is still the latest. It is announced again, with the current value.
+    // Less than half a window was read since, so the lost credit is still the latest. It is announced again, with the current value.
     server.on_control_lost(&first[0]);
     assert_eq!(controls(&mut server), [Control::MaxStreamData { id, credit: 8000 }]);
     server.on_control_lost(&first[0]);
