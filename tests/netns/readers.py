@@ -148,4 +148,4 @@ if beside > BOUND * usual:
     usual = max(usual, statistics.median([timed() for _ in range(TIMES)]))
 took = f"{beside:.0f} ms" if beside < float("inf") else f"more than {PATIENCE} s"
 print(f"{what}: {usual:.0f} ms before, {took} alongside {len(stopped)} readers that stopped after {moved / 1e6:.0f} MB in all")
-sys.exit(beside > BOUND * usual or len(stopped) < READERS)
+sys.exit(beside == float("inf") or beside > BOUND * usual or len(stopped) < READERS)
