@@ -89,6 +89,16 @@ refused() {
     grep -q -- "$1" "$scratch/client.log" || { tail -n 3 "$scratch/client.log"; return 1; }
 }
 
+# one_of_two_cold LEAST: a download over two relays by a new client, or else that of another one
+one_of_two_cold() {
+    for _ in first second; do
+        restart_client
+        wait_until 5 grep -q 'new path' "$scratch/client.log" || return 1
+        download "$1" && return 0
+    done
+    return 1
+}
+
 # A download goes on without a pause when one of two relays dies.
 survives() {
     (sleep 2; kill -KILL "$second_pid") &
@@ -169,10 +179,8 @@ conditions 20 20
 check 'a download through a relay that recodes, 20 % lost on each hop' shown download 700
 second_relay
 remote=("${plain[@]}" --via "$VIA,$SECOND=$second")
-restart_client
-wait_until 5 grep -q 'new path' "$scratch/client.log"
-# One alone cannot carry this. The first round trips of a download vary: 1150 to 1600.
-check 'two relays side by side, 20 % lost on each hop' shown download 1000
+# About one cold start in fifty is slow, so a second one may show what the first did not.
+check 'two relays side by side, 20 % lost on each hop' shown one_of_two_cold 1300
 check 'the same once more, after slow start' shown download 1300
 # The ways are lost one after the other, so that there is always one.
 stop "$server_pid"
