@@ -11,6 +11,7 @@
 
 mod paths;
 mod profiles;
+mod random;
 mod summary;
 
 use std::fs;
@@ -154,12 +155,15 @@ fn comparisons(results: &Path) -> Result<Vec<Page>, CliError> {
         let json = read(&file)?;
         let summary = Summary::parse(&json).map_err(|error| wrong(&file, &error))?;
         let text = match name {
-            // Sixteen profiles with a table for each quantity would be hard to read.
+            // A table for each quantity would be hard to read.
             "profiles" => profiles::page(&summary),
+            "random" => random::page(&summary),
             _ => RecordedComparison::parse(&json).map_err(|error| wrong(&file, &error))?.markdown(),
         };
         let mut page = format!("# Alongside other transports: {name}\n\n{BANNER}{text}");
-        page += &paths::promises_section(&summary).filter(|_| name != "profiles").unwrap_or_default();
+        page += &paths::promises_section(&summary)
+            .filter(|_| !matches!(name, "profiles" | "random"))
+            .unwrap_or_default();
         if name == PATHS {
             pages.push((results.join("paths.svg"), paths::svg(&summary)));
         }

@@ -39,15 +39,18 @@ pub(crate) struct TestbedArgs {
     /// With `compare`: peers by name, divided by commas (default: all that are installed)
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     peers: Vec<String>,
-    /// With `compare`: some of goodput, long, beside, requests, stream, latency, mixed, datagrams, paths, path-requests, path-stream, shared, profiles and relays, divided by commas (default: all)
+    /// With `compare`: some of goodput, long, beside, requests, stream, latency, mixed, datagrams, paths, path-requests, path-stream, shared, profiles, relays and random, divided by commas (default: all)
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     tests: Vec<String>,
     /// With `compare`: some of each test's losses, such as 0.01,0.2 (default: all)
     #[arg(long, value_name = "P,Q", value_delimiter = ',')]
     losses: Vec<String>,
-    /// With `compare`: seconds of each download in the tests paths, shared and profiles (default: 30, with --quick 2)
+    /// With `compare`: seconds of each download in the tests paths, shared, profiles and relays (default: 30, with --quick 2) and random (default: 8)
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     seconds: Option<String>,
+    /// With `compare`: only so many networks of each test, the first ones (default: all)
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    networks: Option<String>,
     /// Folder for ID.json, ID.csv and ID.svg (of `compare`: .md instead); made if it does not exist
     #[arg(long, value_name = "DIR", default_value = "results/testbed")]
     out: PathBuf,
@@ -74,9 +77,10 @@ fn run_here(args: &TestbedArgs) -> Result<(), CliError> {
     {
         return link::run(namespaces);
     }
-    if !(args.peers.is_empty() && args.tests.is_empty() && args.losses.is_empty() && args.seconds.is_none()) {
+    let has_lists = !(args.peers.is_empty() && args.tests.is_empty() && args.losses.is_empty());
+    if has_lists || args.seconds.is_some() || args.networks.is_some() {
         return Err(CliError::usage(
-            "--peers, --tests, --losses and --seconds belong to `ctcp-lab testbed compare`",
+            "--peers, --tests, --losses, --seconds and --networks belong to `ctcp-lab testbed compare`",
         ));
     }
     measure::run(args)

@@ -28,6 +28,7 @@ pub mod page;
 mod partial;
 mod plan;
 mod plot;
+pub mod random_path;
 pub mod recorded;
 mod shard;
 pub mod statistics;

@@ -14,6 +14,7 @@ mod measure;
 mod metric;
 mod paths;
 mod profiles;
+mod random;
 mod report;
 mod statistics;
 
@@ -38,7 +39,7 @@ use profiles::{Facts, PROFILES};
 const REPETITIONS: (u32, u32) = (5, 1);
 
 /// What to compare.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Selection {
     /// Names of peers; empty means all.
     pub peers: Vec<&'static str>,
@@ -46,8 +47,10 @@ pub struct Selection {
     pub tests: Vec<Test>,
     /// Loss rates; empty means all of each test.
     pub losses: Vec<f64>,
-    /// Seconds of each download over several paths; otherwise the tests' own.
+    /// Seconds of each download over several or random paths; otherwise the tests' own.
     pub seconds: Option<u64>,
+    /// Only so many networks of each test, the first ones; otherwise all.
+    pub networks: Option<usize>,
 }
 
 /// A measured value.
@@ -181,8 +184,17 @@ impl Comparison {
     pub fn json(&self, record: &Record, version: &str, quick: bool, wall_s: f64) -> Value {
         json!({
             "version": version, "peers": self.peers, "runs": self.samples, "summary": self.summary(), "missing": self.missing, "failures": self.failures,
-            "profiles": self.profiles(), "repetitions": self.repetitions, "quick": quick, "seconds": self.seconds, "wall_s": wall_s, "testbed": record,
+            "profiles": self.profiles(), "random": self.drawn(), "repetitions": self.repetitions, "quick": quick, "seconds": self.seconds, "wall_s": wall_s, "testbed": record,
         })
+    }
+
+    /// The random paths that were measured.
+    fn drawn(&self) -> Vec<random::Facts> {
+        let measured = self.cells.iter().filter_map(|cell| match cell.condition {
+            Condition::Drawn(seed) => Some(random::facts(seed)),
+            _ => None,
+        });
+        measured.collect()
     }
 
     /// The published profiles that were measured.

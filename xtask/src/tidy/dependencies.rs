@@ -27,7 +27,7 @@ const BELOW: [(&str, &[&str]); 13] = [
     ("ctcp-proxy", &["ctcp", "ctcp-base"]),
     ("ctcp-testbed", &["ctcp-base", "ctcp-netem", "ctcp-repro"]),
     ("ctcp-cli", &["ctcp", "ctcp-base", "ctcp-coding", "ctcp-netem", "ctcp-proxy"]),
-    ("xtask", &["ctcp-base", "ctcp-baselines", "ctcp-netem", "ctcp-proto", "ctcp-sim"]),
+    ("xtask", &["ctcp-base", "ctcp-baselines", "ctcp-netem", "ctcp-proto", "ctcp-repro", "ctcp-sim"]),
 ];
 
 /// The crate that may use all others except xtask.

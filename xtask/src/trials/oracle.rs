@@ -2,7 +2,7 @@
 
 use ctcp_proto::congestion::{Acked, Controller, Lost, Phase, Sent, TimedOut};
 
-use super::path::RandomPath;
+use ctcp_repro::random_path::RandomPath;
 
 /// The share of the link that it uses. With all of it, the queue would grow at random.
 const SHARE: f64 = 0.99;

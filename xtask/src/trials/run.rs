@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 use ctcp_proto::PathMode;
+use ctcp_repro::random_path::RandomPath;
 use ctcp_sim::measure::goodput_share;
 
 use super::crowd;
-use super::path::{RandomPath, Transfer};
+use super::path::{Transfer, Trial};
 use super::shared;
 use super::transport;
 
@@ -124,11 +125,11 @@ fn paths(options: &Options) -> io::Result<()> {
     let ours = transport(&options.design)?;
     let mut found = Vec::new();
     let work = |index: usize| {
-        let path = RandomPath::draw(options.first + index as u64);
-        let time = path.time(options.packets);
-        let bytes = path.oracle_bytes(&transport("default").expect("it exists"), time);
-        let transfer = (bytes > 0).then(|| path.transfer(&ours, bytes, time));
-        (path, time, bytes, transfer)
+        let trial = Trial::draw(options.first + index as u64);
+        let time = trial.time(options.packets);
+        let bytes = trial.oracle_bytes(&transport("default").expect("it exists"), time);
+        let transfer = (bytes > 0).then(|| trial.transfer(&ours, bytes, time));
+        (trial.path, time, bytes, transfer)
     };
     in_parallel(options.jobs, options.seeds as usize, work, |_, (path, time, bytes, transfer)| {
         let link = goodput_share(bytes, time, path.rate);
@@ -189,10 +190,10 @@ fn print_first(what: &str, count: usize, found: &[(RandomPath, Transfer)]) {
 
 fn trace(options: &Options) -> io::Result<()> {
     let ours = transport(&options.design)?;
-    let path = RandomPath::draw(options.first);
-    let time = path.time(options.packets);
-    println!("{path}, {:.1} s", time.as_secs_f64());
-    path.trace(&ours, time, time / 100);
+    let trial = Trial::draw(options.first);
+    let time = trial.time(options.packets);
+    println!("{}, {:.1} s", trial.path, time.as_secs_f64());
+    trial.trace(&ours, time, time / 100);
     Ok(())
 }
 

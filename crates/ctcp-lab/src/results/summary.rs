@@ -1,4 +1,4 @@
-//! What the pages of several paths read from the JSON of a comparison.
+//! What the pages of several and of random paths read from the JSON of a comparison.
 
 use serde::Deserialize;
 
@@ -10,13 +10,15 @@ pub(super) struct Summary {
     /// Seconds of each download, if they were not the tests' own.
     #[serde(default)]
     pub(super) seconds: Option<u64>,
-    peers: Vec<String>,
+    pub(super) peers: Vec<String>,
     #[serde(rename = "summary")]
     pub(super) rows: Vec<Row>,
     #[serde(default)]
     pub(super) failures: Vec<String>,
     #[serde(default)]
     pub(super) profiles: Vec<super::profiles::Facts>,
+    #[serde(default)]
+    pub(super) random: Vec<super::random::Facts>,
 }
 
 /// A quantity in a cell, for all peers.

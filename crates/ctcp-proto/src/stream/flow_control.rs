@@ -10,8 +10,9 @@
 //! half a window was read since the last one. So credit costs few packets, and a reader that stops also stops the sender. Invariant:
 //! `read <= received <= limit`, hence buffered data never exceeds the window.
 //!
-//! A window starts small and doubles, up to a ceiling, if half of it is read within a few round trips and all of it was read at least once:
-//! otherwise it would soon stop the sender. So the window suits a long fat path, and a reader that stalls occupies little memory.
+//! A window starts small and grows fourfold, up to a ceiling, if half of it is read within a few round trips: otherwise it would soon stop
+//! the sender. A sender in slow start doubles what it sends each round trip. What is read lags by one, and by two where packets are lost, so
+//! doubling the window would not keep up. So the window suits a long fat path, and a reader that stalls early occupies little memory.
 //!
 //! Readers that stop must not block others, so unread data must not use up the share of the others. The connection's window therefore also
 //! doubles when half of it is unread. What a stream's window may grow to falls with the amount of unread data
@@ -32,6 +33,9 @@ pub(crate) const STREAMS_MAX: u64 = 1 << 60;
 /// A window is too small if half of it is read within this many round trips. On lossy paths data becomes readable in bursts, a round trip
 /// or two apart for each repair.
 const FAST_ROUNDS: u32 = 6;
+
+/// How much larger such a window becomes.
+const GROWTH: u64 = 4;
 
 /// The credit that the peer grants, of one stream or of the connection.
 #[derive(Clone, Copy, Debug, Default)]
@@ -182,12 +186,12 @@ impl ReceiveCredit {
         self.next_limit() - self.limit >= (self.window / 2).max(1)
     }
 
-    /// Grants and returns the limit to announce now. The window doubles, up to `ceiling`, if it is read fast.
+    /// Grants and returns the limit to announce now. The window grows, up to `ceiling`, if it is read fast, and the first time.
     pub(crate) fn announce(&mut self, pace: Pace, ceiling: u64) -> u64 {
         let is_first = self.announced == Instant::ZERO;
-        let is_proven = self.read >= self.window;
-        if !is_first && is_proven && pace.now - self.announced < FAST_ROUNDS * pace.rtt {
-            self.window = (2 * self.window).min(ceiling.max(self.window));
+        let is_fast = is_first || pace.now - self.announced < FAST_ROUNDS * pace.rtt;
+        if is_fast && self.read >= self.window / 2 {
+            self.window = self.window.saturating_mul(GROWTH).min(ceiling.max(self.window));
         }
         self.announced = pace.now;
         self.limit = self.next_limit();
@@ -297,15 +301,15 @@ mod tests {
     }
 
     #[test]
-    fn a_window_doubles_while_it_is_read_within_six_round_trips_up_to_its_ceiling() {
+    fn a_window_grows_while_it_is_read_within_six_round_trips_up_to_its_ceiling() {
         let mut credit = ReceiveCredit::new(100);
         let mut limits = Vec::new();
-        for (millis, bytes) in [(1, 50), (600, 50), (1_200, 100), (1_800, 200), (2_301, 200)] {
+        for (millis, bytes) in [(1, 49), (2, 1), (602, 200), (1_201, 200), (1_300, 800)] {
             credit.charge(bytes).unwrap();
             credit.on_read(bytes);
-            limits.push(credit.announce(at(millis), 350) - credit.received());
+            limits.push(credit.announce(at(millis), 2_000) - credit.received());
         }
-        assert_eq!(limits, [100, 200, 200, 200, 350]);
+        assert_eq!(limits, [100, 400, 400, 1_600, 2_000]);
     }
 
     #[test]

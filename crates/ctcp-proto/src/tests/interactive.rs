@@ -78,8 +78,10 @@ fn run(load: Load, seed: u64) -> Outcome {
             assert_eq!(written, (times.len() * size) as u64, "the buffer is large enough");
         }
         while load.has_bulk && client.write(now, bulk, &[5; 16_384]).is_ok() {}
-        let next = start + interval * times.len() as u32;
-        let step = next.saturating_since(now).clamp(Duration::from_micros(1), Duration::from_millis(2));
+        let most = Duration::from_millis(2);
+        let until_next = (start + interval * times.len() as u32).saturating_since(now);
+        let step =
+            if load.writes.is_some() { until_next.clamp(Duration::from_micros(1), most) } else { most };
         pair.run_until(step, |pair| {
             bulk_read += read_all(pair, bulk);
             read += read_all(pair, thin);
@@ -107,26 +109,32 @@ const QUIET: Load = Load {
     time: Duration::from_secs(20),
 };
 
-/// The p99 of the stream grows by at most 30 %, and the bulk data loses no more than the stream takes.
+/// The p99 of the stream grows by at most 30 %, in the mean of four runs, and the bulk data loses no more than the stream takes. Each run
+/// takes a minute, so that slow start of the bulk data, which fills the queue for a quarter of a second, is less than a hundredth of it.
 #[test]
 fn a_stream_of_low_latency_and_bulk_data_hardly_disturb_each_other() {
-    let alone = run(QUIET, 1);
-    let bulk = run(Load { writes: None, has_bulk: true, ..QUIET }, 1);
-    let both = run(Load { has_bulk: true, ..QUIET }, 1);
-    let (p99, quiet) = (both.percentile(0.99), alone.percentile(0.99));
-    eprintln!(
-        "p99 {quiet:.1} ms alone, {p99:.1} beside bulk (p50 {:.1}, {:.1}); bulk {:.3} of the link alone, {:.3}; packets {:.3}, {:.3}",
-        alone.percentile(0.5),
-        both.percentile(0.5),
-        bulk.bulk,
-        both.bulk,
-        alone.packets,
-        both.packets
-    );
-    assert!(quiet <= 42.0, "p99 {quiet} ms alone");
-    assert!(p99 <= 1.3 * quiet, "p99 {p99} ms beside bulk data, {quiet} alone");
-    // The stream takes 3 Mbit/s and its repairs of the 25.
-    assert!(both.bulk >= 0.9 * (bulk.bulk - 3.0 * 1.45 / 0.95 / 25.0), "{} and {}", both.bulk, bulk.bulk);
+    let load = Load { time: Duration::from_secs(60), ..QUIET };
+    let mut growth = Vec::new();
+    for seed in 1..=4 {
+        let alone = run(load, seed);
+        let bulk = run(Load { writes: None, has_bulk: true, ..load }, seed);
+        let both = run(Load { has_bulk: true, ..load }, seed);
+        let (p99, quiet) = (both.percentile(0.99), alone.percentile(0.99));
+        eprintln!(
+            "p99 {quiet:.1} ms alone, {p99:.1} beside bulk (p50 {:.1}, {:.1}); bulk {:.3} of the link alone, {:.3}; packets {:.3}, {:.3}",
+            alone.percentile(0.5),
+            both.percentile(0.5),
+            bulk.bulk,
+            both.bulk,
+            alone.packets,
+            both.packets
+        );
+        assert!(quiet <= 36.0, "p99 {quiet} ms alone");
+        growth.push(p99 / quiet);
+        // The stream takes 3 Mbit/s and its repairs of the 25.
+        assert!(both.bulk >= 0.9 * (bulk.bulk - 3.0 * 1.45 / 0.95 / 25.0), "{} and {}", both.bulk, bulk.bulk);
+    }
+    assert!(growth.iter().sum::<f64>() <= 1.3 * growth.len() as f64, "{growth:?}");
 }
 
 #[test]

@@ -5,9 +5,11 @@ use core::time::Duration;
 use ctcp_base::{Probability, Rate};
 use ctcp_netem::{LinkConfig, LossModel, PathConfig};
 use ctcp_repro::comparison::{BURST, JITTER};
+use ctcp_repro::random_path::RandomPath;
 
 use super::paths::{paths, shared};
 use super::profiles::PROFILES;
+use super::random;
 use super::{Metric, Selection};
 use crate::plan::{NetworkPlan, PathPlan};
 use crate::probe::Messages;
@@ -53,6 +55,8 @@ pub enum Test {
     Profiles,
     /// A download and a stream of messages through relays.
     Relays,
+    /// A download on paths drawn at random.
+    Random,
 }
 
 /// What distinguishes the cells of a test besides the loss rate.
@@ -98,6 +102,8 @@ pub enum Condition {
     ThreeHops,
     /// Two relays side by side.
     SideBySide,
+    /// A path drawn from this seed.
+    Drawn(u64),
 }
 
 /// A test on a network.
@@ -113,7 +119,7 @@ pub struct Cell {
 
 impl Test {
     /// All tests, in the order of the report.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Goodput,
         Self::Long,
         Self::Beside,
@@ -128,6 +134,7 @@ impl Test {
         Self::Shared,
         Self::Profiles,
         Self::Relays,
+        Self::Random,
     ];
 
     /// The name on the command line.
@@ -148,6 +155,7 @@ impl Test {
             Self::Shared => "shared",
             Self::Profiles => "profiles",
             Self::Relays => "relays",
+            Self::Random => "random",
         }
     }
 
@@ -164,8 +172,8 @@ impl Test {
 
 impl Condition {
     /// The name in scenarios.
-    pub(super) fn name(self) -> &'static str {
-        match self {
+    pub(super) fn name(self) -> String {
+        let name = match self {
             Self::Independent | Self::Fast => "independent loss",
             Self::Sparse => "50 messages of 200 bytes/s",
             Self::Frequent => "500 messages of 200 bytes/s",
@@ -185,7 +193,9 @@ impl Condition {
             Self::TwoHops => "one relay, two hops",
             Self::ThreeHops => "two relays, three hops that lose a quarter, a half and all of it",
             Self::SideBySide => "two relays side by side",
-        }
+            Self::Drawn(seed) => return format!("path {seed}"),
+        };
+        name.to_owned()
     }
 }
 
@@ -197,11 +207,12 @@ impl Cell {
             if !selection.tests.is_empty() && !selection.tests.contains(&test) {
                 continue;
             }
-            for (condition, losses) in rows(test, quick) {
-                let asked = |loss: &f64| selection.losses.is_empty() || selection.losses.contains(loss);
-                let losses = losses.iter().filter(|loss| asked(loss));
-                cells.extend(losses.map(|&loss| Self { test, condition, loss }));
-            }
+            let asked = |cell: &Self| selection.losses.is_empty() || selection.losses.contains(&cell.loss);
+            let of_condition = |(condition, losses): (Condition, Vec<f64>)| {
+                losses.into_iter().map(move |loss| Self { test, condition, loss })
+            };
+            let all = rows(test, quick).into_iter().flat_map(of_condition).filter(asked);
+            cells.extend(all.take(selection.networks.unwrap_or(usize::MAX)));
         }
         cells
     }
@@ -229,6 +240,9 @@ impl Cell {
 
     /// The path, if there is one only.
     fn path(&self, loss: LossModel) -> PathConfig {
+        if let Condition::Drawn(seed) = self.condition {
+            return RandomPath::draw(seed).config();
+        }
         let (rate, rtt) = self.test.path();
         let rate = if self.condition == Condition::Fast { Rate::from_megabits_per_second(100) } else { rate };
         let path = PathConfig::new(rate, rtt, loss).with_lossless_return();
@@ -349,6 +363,9 @@ fn rows(test: Test, quick: bool) -> Vec<(Condition, Vec<f64>)> {
             let count = if quick { 1 } else { PROFILES.len() };
             (0..count).map(|index| (Profile(index), vec![PROFILES[index].loss()])).collect()
         }
+        (Test::Random, quick) => {
+            random::paths(quick).map(|path| (Condition::Drawn(path.seed), vec![path.loss])).collect()
+        }
     }
 }
 
@@ -358,7 +375,7 @@ mod tests {
     use crate::plan::PATHS_MAX;
 
     const EVERYTHING: Selection =
-        Selection { peers: Vec::new(), tests: Vec::new(), losses: Vec::new(), seconds: None };
+        Selection { peers: Vec::new(), tests: Vec::new(), losses: Vec::new(), seconds: None, networks: None };
 
     #[test]
     fn all_losses_are_tried_with_each_condition() {
@@ -411,5 +428,7 @@ mod tests {
         let cells = Cell::all(false, &selection);
         assert_eq!(cells.len(), 3, "one for each condition");
         assert!(cells.iter().all(|cell| cell.test == Test::Stream && cell.loss == 0.05));
+        let first = Cell::all(false, &Selection { networks: Some(2), ..selection });
+        assert_eq!(first, cells[..2]);
     }
 }

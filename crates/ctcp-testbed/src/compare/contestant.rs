@@ -163,8 +163,7 @@ mod tests {
             .iter()
             .map(|name| Contestant { name, peer: named(name).expect("a peer of that name") })
             .collect();
-        let everything =
-            Selection { peers: Vec::new(), tests: Vec::new(), losses: Vec::new(), seconds: None };
+        let everything = Selection::default();
         for cell in Cell::all(false, &everything) {
             let count = contestants.iter().filter(|contestant| contestant.takes_part(&cell)).count();
             assert!(count >= 2, "{}: {count}", cell.label());

@@ -5,6 +5,7 @@ use core::time::Duration;
 use super::cell::{Cell, Condition, Test};
 use super::metric::Metric;
 use super::profiles::TRANSFERS;
+use super::random;
 use crate::bulk::{BulkServer, Download, Request};
 use crate::error::TestbedError;
 use crate::network::Network;
@@ -58,6 +59,7 @@ impl Spent {
             (Test::Paths | Test::Shared | Test::Profiles | Test::Relays, quick) => {
                 self.seconds.unwrap_or(if quick { 2 } else { 30 })
             }
+            (Test::Random, quick) => return random::time(cell.rtt(), self.seconds, quick),
             (Test::Long, false) => 10,
             (Test::Long, true) => 3,
             (_, false) => 5,
@@ -75,7 +77,7 @@ pub(super) fn measure(
 ) -> Result<Vec<Found>, TestbedError> {
     let quick = spent.quick;
     match cell.test {
-        Test::Goodput | Test::Long | Test::Paths => bulk(network, peer, cell, spent),
+        Test::Goodput | Test::Long | Test::Paths | Test::Random => bulk(network, peer, cell, spent),
         Test::Beside | Test::Shared => beside(network, peer, cell, spent),
         Test::Requests => requests(network, peer, quick, &REQUESTS),
         Test::PathRequests => requests(network, peer, quick, &PATH_REQUESTS),

@@ -40,6 +40,8 @@ impl Steady {
                 }
             }
             None if matches!(self.mode, Mode::SlowStart(_)) => {}
+            // It sends less than its window anyway, so a standing queue is not its own.
+            None if acked.is_app_limited => {}
             None if self.origin.is_suspicious(acked.now, self.tokens) => {
                 self.origin.begin(acked.largest_sent, self.tokens);
                 self.yielding = Some(0);

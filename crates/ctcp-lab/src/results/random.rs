@@ -1,0 +1,173 @@
+//! The page of random paths: the peers over all of them, and path by path.
+
+use core::fmt::Write;
+
+use serde::Deserialize;
+
+use super::summary::Summary;
+
+/// The least that a path should give.
+const LEAST: f64 = 0.65;
+
+/// A path, as the comparison writes it.
+#[derive(Debug, Deserialize)]
+pub(super) struct Facts {
+    seed: u64,
+    rate_bps: u64,
+    rtt_ms: f64,
+    loss: f64,
+    burst: f64,
+    jitter_ms: f64,
+    queue: u64,
+    product: f64,
+}
+
+impl Facts {
+    fn median(&self, summary: &Summary, quantity: &str, peer: &str) -> Option<f64> {
+        summary.median(quantity, &format!("path {}", self.seed), self.loss, peer)
+    }
+
+    fn goodput(&self, summary: &Summary, peer: &str) -> Option<f64> {
+        self.median(summary, "goodput", peer)
+    }
+
+    /// Bytes sent for each byte, relative to the least that the path's loss requires.
+    fn excess(&self, summary: &Summary, peer: &str) -> Option<f64> {
+        self.median(summary, "bytes sent per byte", peer).map(|sent| sent * (1.0 - self.loss))
+    }
+}
+
+/// The page without its title.
+pub(super) fn page(summary: &Summary) -> String {
+    let seconds = summary.seconds.unwrap_or(8);
+    let mut text = format!(
+        "Made by {}: `ctcp-lab testbed compare --tests random`. Repetitions: {}; each value is their median.\n\n\
+         {} paths, drawn by their seeds from these ranges: rate 0.5 to 500 Mbit/s and round-trip time 2 to 600 ms, log-uniform; loss 0 on a fifth of \
+         the paths, else up to 30 %, in bursts of up to 20 packets on half of them; jitter up to 30 ms each way on half; queue 0.25 to 4 \
+         bandwidth-delay products, at least 4 packets. Paths of more than 100 Mbit/s are left out, since emulator and programs share the processor. \
+         Each download starts in slow start and takes {seconds} s, or 40 round trips if they take longer.\n\n\
+         Goodput is a share of the link's rate, of which headers take about a twentieth. Packets are lost before the bottleneck, so loss leaves the rate \
+         as it is. *Excess* is bytes sent for each byte, times 1 - p: 1.05 with headers if nothing is sent in vain.\n",
+        summary.version,
+        summary.repetitions,
+        summary.random.len(),
+    );
+    text += &overview(summary);
+    text += &rows(summary);
+    for failure in &summary.failures {
+        let _ = writeln!(text, "\n- failed: {failure}");
+    }
+    text
+}
+
+/// Each peer over all paths.
+fn overview(summary: &Summary) -> String {
+    let mut text = format!(
+        "\n## Over all paths\n\n| peer | paths | median | tenth percentile | least | below {LEAST} | excess, median | ninetieth percentile | most |\n\
+         |---|---|---|---|---|---|---|---|---|\n"
+    );
+    for peer in &summary.peers {
+        let all = |of: &dyn Fn(&Facts) -> Option<f64>| {
+            let mut values: Vec<f64> = summary.random.iter().filter_map(of).collect();
+            values.sort_by(f64::total_cmp);
+            values
+        };
+        let shares = all(&|path| path.goodput(summary, peer));
+        let excess = all(&|path| path.excess(summary, peer));
+        let (Some(least), Some(most)) = (shares.first(), excess.last()) else { continue };
+        let below = shares.iter().filter(|share| **share < LEAST).count();
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "| {peer} | {} | {:.3} | {:.3} | {least:.3} | {below} | {:.2} | {:.2} | {most:.2} |",
+            shares.len(),
+            percentile(&shares, 50),
+            percentile(&shares, 10),
+            percentile(&excess, 50),
+            percentile(&excess, 90),
+        );
+    }
+    text
+}
+
+/// The peers path by path.
+fn rows(summary: &Summary) -> String {
+    let mut text = "\n## Path by path\n\nGoodput; the best is bold. The last column is the excess of the first peer. A path is named by its seed.\n\n\
+                    | path | Mbit/s | ms | rate times RTT (packets) | queue (packets) | loss | in bursts of | jitter (ms) |"
+        .to_owned();
+    for peer in &summary.peers {
+        let _ = write!(text, " {peer} |");
+    }
+    text += " excess |\n|---|---|---|---|---|---|---|---|";
+    text += &"---|".repeat(summary.peers.len() + 1);
+    text += "\n";
+    for path in &summary.random {
+        let shares: Vec<Option<f64>> = summary.peers.iter().map(|peer| path.goodput(summary, peer)).collect();
+        let best = shares.iter().flatten().copied().fold(0.0, f64::max);
+        let _ = write!(
+            text,
+            "| {} | {:.2} | {:.1} | {:.0} | {} | {:.1} % | {:.1} | {:.1} |",
+            path.seed,
+            path.rate_bps as f64 / 1e6,
+            path.rtt_ms,
+            path.product,
+            path.queue,
+            path.loss * 100.0,
+            path.burst,
+            path.jitter_ms,
+        );
+        for share in shares {
+            let _ = match share {
+                Some(share) if share == best => write!(text, " **{share:.3}** |"),
+                Some(share) => write!(text, " {share:.3} |"),
+                None => write!(text, " - |"),
+            };
+        }
+        let excess = summary.peers.first().and_then(|peer| path.excess(summary, peer));
+        let _ = match excess {
+            Some(excess) => writeln!(text, " {excess:.2} |"),
+            None => writeln!(text, " - |"),
+        };
+    }
+    text
+}
+
+/// The value that `percent` of the ascending values do not reach.
+fn percentile(ascending: &[f64], percent: usize) -> f64 {
+    ascending[(ascending.len() * percent / 100).min(ascending.len() - 1)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peers_are_summed_up_over_all_paths_and_listed_path_by_path() {
+        let fact = |seed: u64| {
+            format!(
+                r#"{{"seed": {seed}, "rate_bps": 2000000, "rtt_ms": 20, "loss": 0.2, "burst": 1, "jitter_ms": 3, "queue": 9, "product": 3.3}}"#
+            )
+        };
+        let row = |quantity: &str, seed: u64, values: &str| {
+            format!(
+                r#"{{"scenario": "{quantity}, path {seed}", "statistic": "median", "loss": 0.2, "values": {values}}}"#
+            )
+        };
+        let json = format!(
+            r#"{{"version": "1", "repetitions": 1, "peers": ["default", "bbr"], "random": [{}, {}], "summary": [{}, {}, {}]}}"#,
+            fact(4),
+            fact(7),
+            row("goodput", 4, r#"[{"value": 0.9}, {"value": 0.5}]"#),
+            row("goodput", 7, r#"[{"value": 0.6}, null]"#),
+            row("bytes sent per byte", 4, r#"[{"value": 1.5}, {"value": 2}]"#),
+        );
+        let page = page(&Summary::parse(&json).expect("a summary"));
+        assert!(page.contains("| default | 2 | 0.900 | 0.600 | 0.600 | 1 | 1.20 | 1.20 | 1.20 |"), "{page}");
+        assert!(page.contains("| bbr | 1 | 0.500 | 0.500 | 0.500 | 1 | 1.60 | 1.60 | 1.60 |"), "{page}");
+        assert!(
+            page.contains("| 4 | 2.00 | 20.0 | 3 | 9 | 20.0 % | 1.0 | 3.0 | **0.900** | 0.500 | 1.20 |"),
+            "{page}"
+        );
+        assert!(page.contains("3.0 | **0.600** | - | - |"), "{page}");
+    }
+}

@@ -1,0 +1,45 @@
+//! How soon a new connection fills a long lossy path.
+
+use core::time::Duration;
+
+use ctcp_base::{Probability, Rate};
+use ctcp_netem::{LossModel, PathConfig, QueueLimit};
+use ctcp_proto::TransportConfig;
+use ctcp_sim::application::script::{Script, StreamPlan};
+use ctcp_sim::topology::Pair;
+
+const RATE: u64 = 100;
+const RTT: Duration = Duration::from_millis(60);
+
+/// Round trips, the handshake included, until four in a row carry three quarters of the link.
+fn rounds_until_full(seed: u64) -> u32 {
+    let loss = LossModel::Bernoulli(Probability::new(0.05).expect("a probability"));
+    let mut path = PathConfig::new(Rate::from_megabits_per_second(RATE), RTT, loss);
+    let product = RATE as f64 * 1e6 / 8.0 * RTT.as_secs_f64();
+    path.backward.queue = QueueLimit::Bytes((product / 2.0) as u64);
+    let transport = TransportConfig::default();
+    let script = Script::of_client(vec![StreamPlan::download(Duration::ZERO, 4_000_000_000)]);
+    let mut pair = Pair::several(seed, &[path], [&transport, &transport], &script);
+    pair.connect().expect("a valid configuration");
+    let mut read = vec![0];
+    for round in 1..=100 {
+        pair.simulation.run_for(RTT, |_| false);
+        read.push(pair.simulation.host(pair.client).bytes_read());
+        if read.len() > 4 {
+            let four = read[read.len() - 1] - read[read.len() - 5];
+            if four as f64 > 0.75 * 4.0 * product {
+                return round;
+            }
+        }
+    }
+    u32::MAX
+}
+
+/// The receiver's window grows ahead of what slow start sends.
+#[test]
+fn a_download_fills_a_long_lossy_path_within_a_dozen_round_trips() {
+    let mut rounds: Vec<u32> = (1..=20).map(rounds_until_full).collect();
+    rounds.sort_unstable();
+    println!("{rounds:?}");
+    assert!(rounds[10] <= 14 && rounds[19] <= 20, "{rounds:?}");
+}

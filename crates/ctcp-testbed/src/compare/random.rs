@@ -1,0 +1,81 @@
+//! The random paths of the comparison.
+
+use core::time::Duration;
+
+use ctcp_repro::random_path::RandomPath;
+use serde::Serialize;
+
+/// The number of paths in a full and in a quick run.
+const PATHS: (usize, usize) = (100, 1);
+
+/// Faster paths are left out: emulator and programs share the processor.
+const RATE_MAX: f64 = 100e6;
+
+/// A download takes this long, or so many round trips if they take longer.
+const TIME: Duration = Duration::from_secs(8);
+const ROUNDS: u32 = 40;
+
+/// The paths, by ascending seeds.
+pub(super) fn paths(quick: bool) -> impl Iterator<Item = RandomPath> {
+    let drawn = (1..).map(RandomPath::draw).filter(|path| path.rate.as_bits_per_second() as f64 <= RATE_MAX);
+    drawn.take(if quick { PATHS.1 } else { PATHS.0 })
+}
+
+/// How long a download on a path with this round-trip time takes, if it is to take at least `seconds`.
+pub(super) fn time(rtt: Duration, seconds: Option<u64>, quick: bool) -> Duration {
+    let least = seconds.map_or(if quick { TIME / 4 } else { TIME }, Duration::from_secs);
+    if quick { least } else { least.max(ROUNDS * rtt) }
+}
+
+/// A path as the results have it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(super) struct Facts {
+    seed: u64,
+    rate_bps: u64,
+    rtt_ms: f64,
+    loss: f64,
+    /// The mean number of packets lost in a row.
+    burst: f64,
+    jitter_ms: f64,
+    /// In packets.
+    queue: u64,
+    /// Rate times round-trip time, in packets.
+    product: f64,
+}
+
+/// The facts about the path of a seed.
+pub(super) fn facts(seed: u64) -> Facts {
+    let path = RandomPath::draw(seed);
+    Facts {
+        seed,
+        rate_bps: path.rate.as_bits_per_second(),
+        rtt_ms: path.rtt.as_secs_f64() * 1e3,
+        loss: path.loss,
+        burst: path.burst,
+        jitter_ms: path.jitter.as_secs_f64() * 1e3,
+        queue: path.queue,
+        product: path.product(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hundred_paths_are_drawn_that_the_emulator_can_follow() {
+        let drawn: Vec<RandomPath> = paths(false).collect();
+        assert_eq!(drawn.len(), 100);
+        assert!(drawn.iter().all(|path| path.rate.as_bits_per_second() <= 100_000_000));
+        assert!(drawn.is_sorted_by(|one, other| one.seed < other.seed));
+        assert_eq!(facts(drawn[3].seed).loss, drawn[3].loss);
+    }
+
+    #[test]
+    fn downloads_over_long_paths_take_longer() {
+        let [short, long] = [20, 500].map(Duration::from_millis);
+        assert_eq!([time(short, None, false), time(long, None, false)], [TIME, Duration::from_secs(20)]);
+        assert_eq!(time(long, Some(30), false), Duration::from_secs(30));
+        assert_eq!(time(long, None, true), TIME / 4);
+    }
+}
