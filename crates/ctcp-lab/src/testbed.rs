@@ -45,12 +45,12 @@ pub(crate) struct TestbedArgs {
     /// With `compare`: some of each test's losses, such as 0.01,0.2 (default: all)
     #[arg(long, value_name = "P,Q", value_delimiter = ',')]
     losses: Vec<String>,
-    /// With `compare`: seconds of each download in the tests paths, shared, profiles and relays (default: 30, with --quick 2) and random (default: 8)
+    /// With `compare`: seconds of each download in the tests paths, shared, profiles and relays (default: 30, with --quick 2) and random (default: 5)
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     seconds: Option<String>,
-    /// With `compare`: only so many networks of each test, the first ones (default: all)
+    /// With `compare`: only so many cells of each test, the first ones; a cell is a network with a loss (default: all)
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    networks: Option<String>,
+    cells: Option<String>,
     /// Folder for ID.json, ID.csv and ID.svg (of `compare`: .md instead); made if it does not exist
     #[arg(long, value_name = "DIR", default_value = "results/testbed")]
     out: PathBuf,
@@ -78,9 +78,9 @@ fn run_here(args: &TestbedArgs) -> Result<(), CliError> {
         return link::run(namespaces);
     }
     let has_lists = !(args.peers.is_empty() && args.tests.is_empty() && args.losses.is_empty());
-    if has_lists || args.seconds.is_some() || args.networks.is_some() {
+    if has_lists || args.seconds.is_some() || args.cells.is_some() {
         return Err(CliError::usage(
-            "--peers, --tests, --losses, --seconds and --networks belong to `ctcp-lab testbed compare`",
+            "--peers, --tests, --losses, --seconds and --cells belong to `ctcp-lab testbed compare`",
         ));
     }
     measure::run(args)

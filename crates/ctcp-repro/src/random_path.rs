@@ -1,4 +1,4 @@
-//! Random paths, which nobody tunes for: the simulator and the testbed draw the same ones.
+//! Paths drawn at random: the simulator and the testbed draw from the same ranges.
 
 use core::fmt;
 use core::time::Duration;

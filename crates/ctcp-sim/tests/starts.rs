@@ -37,7 +37,7 @@ fn rounds_until_full(seed: u64) -> u32 {
 
 /// The receiver's window grows ahead of what slow start sends.
 #[test]
-fn a_download_fills_a_long_lossy_path_within_a_dozen_round_trips() {
+fn a_download_fills_a_long_lossy_path_within_twenty_round_trips() {
     let mut rounds: Vec<u32> = (1..=20).map(rounds_until_full).collect();
     rounds.sort_unstable();
     println!("{rounds:?}");

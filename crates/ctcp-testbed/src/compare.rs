@@ -49,8 +49,8 @@ pub struct Selection {
     pub losses: Vec<f64>,
     /// Seconds of each download over several or random paths; otherwise the tests' own.
     pub seconds: Option<u64>,
-    /// Only so many networks of each test, the first ones; otherwise all.
-    pub networks: Option<usize>,
+    /// Only so many cells of each test, the first ones; otherwise all.
+    pub cells: Option<usize>,
 }
 
 /// A measured value.

@@ -110,7 +110,7 @@ fn a_comparison_has_a_value_of_every_peer_and_names_the_best() {
         tests: vec![Test::Requests],
         losses: vec![0.05],
         seconds: None,
-        networks: None,
+        cells: None,
     };
     let mut repetitions = 0;
     let found = Comparison::run(&mut testbed, &selection, |_, _| {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::summary::Summary;
 
-/// The least that a path should give.
+/// The share of the link below which a run counts as bad.
 const LEAST: f64 = 0.65;
 
 /// A path, as the comparison writes it.
@@ -39,13 +39,13 @@ impl Facts {
 
 /// The page without its title.
 pub(super) fn page(summary: &Summary) -> String {
-    let seconds = summary.seconds.unwrap_or(8);
+    let seconds = summary.seconds.unwrap_or(5);
     let mut text = format!(
         "Made by {}: `ctcp-lab testbed compare --tests random`. Repetitions: {}; each value is their median.\n\n\
          {} paths, drawn by their seeds from these ranges: rate 0.5 to 500 Mbit/s and round-trip time 2 to 600 ms, log-uniform; loss 0 on a fifth of \
          the paths, else up to 30 %, in bursts of up to 20 packets on half of them; jitter up to 30 ms each way on half; queue 0.25 to 4 \
          bandwidth-delay products, at least 4 packets. Paths of more than 100 Mbit/s are left out, since emulator and programs share the processor. \
-         Each download starts in slow start and takes {seconds} s, or 40 round trips if they take longer.\n\n\
+         Seeds start at 1,000,001; smaller ones serve to tune congestion control. Each download starts in slow start and takes {seconds} s, or 25 round trips if they take longer.\n\n\
          Goodput is a share of the link's rate, of which headers take about a twentieth. Packets are lost before the bottleneck, so loss leaves the rate \
          as it is. *Excess* is bytes sent for each byte, times 1 - p: 1.05 with headers if nothing is sent in vain.\n",
         summary.version,
@@ -63,28 +63,32 @@ pub(super) fn page(summary: &Summary) -> String {
 /// Each peer over all paths.
 fn overview(summary: &Summary) -> String {
     let mut text = format!(
-        "\n## Over all paths\n\n| peer | paths | median | tenth percentile | least | below {LEAST} | excess, median | ninetieth percentile | most |\n\
-         |---|---|---|---|---|---|---|---|---|\n"
+        "\n## Over all paths\n\nA download that failed counts as 0.\n\n\
+         | peer | paths | failed | median | tenth percentile | least | below {LEAST} | excess, median | ninetieth percentile | most |\n\
+         |---|---|---|---|---|---|---|---|---|---|\n"
     );
     for peer in &summary.peers {
-        let all = |of: &dyn Fn(&Facts) -> Option<f64>| {
-            let mut values: Vec<f64> = summary.random.iter().filter_map(of).collect();
+        let ascending = |values: &mut dyn Iterator<Item = f64>| {
+            let mut values: Vec<f64> = values.collect();
             values.sort_by(f64::total_cmp);
             values
         };
-        let shares = all(&|path| path.goodput(summary, peer));
-        let excess = all(&|path| path.excess(summary, peer));
-        let (Some(least), Some(most)) = (shares.first(), excess.last()) else { continue };
+        let paths = || summary.random.iter();
+        let shares = ascending(&mut paths().map(|path| path.goodput(summary, peer).unwrap_or_default()));
+        let failed = paths().filter(|path| path.goodput(summary, peer).is_none()).count();
+        let excess = ascending(&mut paths().filter_map(|path| path.excess(summary, peer)));
         let below = shares.iter().filter(|share| **share < LEAST).count();
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "| {peer} | {} | {:.3} | {:.3} | {least:.3} | {below} | {:.2} | {:.2} | {most:.2} |",
+            "| {peer} | {} | {failed} | {} | {} | {} | {below} | {} | {} | {} |",
             shares.len(),
-            percentile(&shares, 50),
-            percentile(&shares, 10),
-            percentile(&excess, 50),
-            percentile(&excess, 90),
+            percentile(&shares, 50, 3),
+            percentile(&shares, 10, 3),
+            percentile(&shares, 0, 3),
+            percentile(&excess, 50, 2),
+            percentile(&excess, 90, 2),
+            percentile(&excess, 100, 2),
         );
     }
     text
@@ -132,9 +136,10 @@ fn rows(summary: &Summary) -> String {
     text
 }
 
-/// The value that `percent` of the ascending values do not reach.
-fn percentile(ascending: &[f64], percent: usize) -> f64 {
-    ascending[(ascending.len() * percent / 100).min(ascending.len() - 1)]
+/// The value that `percent` of the ascending values do not reach, with so many digits.
+fn percentile(ascending: &[f64], percent: usize, digits: usize) -> String {
+    let place = (ascending.len() * percent / 100).min(ascending.len().saturating_sub(1));
+    ascending.get(place).map_or("-".to_owned(), |value| format!("{value:.digits$}"))
 }
 
 #[cfg(test)]
@@ -162,8 +167,11 @@ mod tests {
             row("bytes sent per byte", 4, r#"[{"value": 1.5}, {"value": 2}]"#),
         );
         let page = page(&Summary::parse(&json).expect("a summary"));
-        assert!(page.contains("| default | 2 | 0.900 | 0.600 | 0.600 | 1 | 1.20 | 1.20 | 1.20 |"), "{page}");
-        assert!(page.contains("| bbr | 1 | 0.500 | 0.500 | 0.500 | 1 | 1.60 | 1.60 | 1.60 |"), "{page}");
+        assert!(
+            page.contains("| default | 2 | 0 | 0.900 | 0.600 | 0.600 | 1 | 1.20 | 1.20 | 1.20 |"),
+            "{page}"
+        );
+        assert!(page.contains("| bbr | 2 | 1 | 0.500 | 0.000 | 0.000 | 2 | 1.60 | 1.60 | 1.60 |"), "{page}");
         assert!(
             page.contains("| 4 | 2.00 | 20.0 | 3 | 9 | 20.0 % | 1.0 | 3.0 | **0.900** | 0.500 | 1.20 |"),
             "{page}"

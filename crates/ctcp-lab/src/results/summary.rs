@@ -69,8 +69,11 @@ impl Row {
 
     /// The quantity and the network. A percentile belongs to the quantity: `delivery, p99`.
     pub(super) fn split(&self) -> (&str, &str) {
+        let is_percentile = |rest: &str| {
+            rest.strip_prefix('p').is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
+        };
         let mut commas = self.scenario.match_indices(", ").map(|(place, _)| place);
-        match commas.find(|place| !self.scenario[place + 2..].starts_with('p')) {
+        match commas.find(|place| !is_percentile(&self.scenario[place + 2..])) {
             Some(place) => (&self.scenario[..place], &self.scenario[place + 2..]),
             None => (&self.scenario, ""),
         }
@@ -91,6 +94,7 @@ mod tests {
         };
         assert_eq!(of("delivery, p99, 1 + 2 Mbit/s, 3 ms").split(), ("delivery, p99", "1 + 2 Mbit/s, 3 ms"));
         assert_eq!(of("goodput, far").split(), ("goodput", "far"));
+        assert_eq!(of("goodput, path 4").split(), ("goodput", "path 4"));
         assert_eq!(of("goodput").split(), ("goodput", ""));
     }
 }

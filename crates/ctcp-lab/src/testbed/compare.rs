@@ -43,12 +43,11 @@ impl Request {
         let seconds =
             args.seconds.as_deref().map(|text| count("--seconds", text, SECONDS_MAX)).transpose()?;
         let seconds = seconds.map(u64::from);
-        let networks =
-            args.networks.as_deref().map(|text| count("--networks", text, u32::MAX)).transpose()?;
-        let networks = networks.map(|count| count as usize);
+        let cells = args.cells.as_deref().map(|text| count("--cells", text, u32::MAX)).transpose()?;
+        let cells = cells.map(|count| count as usize);
         let seeds = args.seeds.as_deref().map(|text| count("--seeds", text, u32::MAX)).transpose()?;
         Ok(Self {
-            selection: Selection { peers, tests, losses, seconds, networks },
+            selection: Selection { peers, tests, losses, seconds, cells },
             settings: Settings { quick: args.quick, seeds, ..Settings::default() },
             executable: executable()?,
             out: args.out.clone(),

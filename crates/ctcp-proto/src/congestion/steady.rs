@@ -308,14 +308,12 @@ impl Steady {
         let above = if self.base.is_restless() { queue } else { lowest.saturating_sub(base) };
         self.has_emptied = above < own_queue(base) / 2;
         self.consider_yielding(acked, above < target / 8);
+        let is_thin = self.is_thin(acked, tally.acked);
         match self.mode {
-            Mode::SlowStart(start)
-                if tally.is_overflow(base, start.least_loss()) && !self.is_thin(acked, tally.acked) =>
-            {
+            Mode::SlowStart(start) if tally.is_overflow(base, start.least_loss()) && !is_thin => {
                 self.leave_lossy_slow_start(acked, &start, &tally);
             }
             Mode::SlowStart(mut start) => {
-                let is_thin = self.is_thin(acked, tally.acked);
                 let is_restless = self.base.is_restless() && !is_thin;
                 let took = took.max(base * LONG);
                 let is_full = start.on_round(&tally, acked.rtt.minimum, took, is_restless, is_thin);
@@ -521,8 +519,8 @@ impl Controller for Steady {
                 _ if self.yielding.is_some() || self.push.is_running() => {}
                 Mode::Hold(hold) => self.on_hold_ack(acked, hold),
                 Mode::Compete { .. } => {
-                    let part = self.share.part(acked.now);
-                    self.tokens = self.growth.grow(acked.now, rtt.smoothed, self.tokens, part);
+                    self.share.compete(acked.now);
+                    self.tokens = self.growth.grow(acked.now, rtt.smoothed, self.tokens, self.share.part());
                 }
             }
         }

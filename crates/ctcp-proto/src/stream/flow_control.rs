@@ -10,8 +10,8 @@
 //! half a window was read since the last one. So credit costs few packets, and a reader that stops also stops the sender. Invariant:
 //! `read <= received <= limit`, hence buffered data never exceeds the window.
 //!
-//! A window starts small and grows fourfold, up to a ceiling, if half of it is read within a few round trips: otherwise it would soon stop
-//! the sender. A sender in slow start doubles what it sends each round trip. What is read lags by one, and by two where packets are lost, so
+//! A window starts small and grows fourfold, up to a ceiling, when half of it is read: the first time at any speed, later within a few round
+//! trips. Otherwise it would soon stop the sender. A sender in slow start doubles what it sends each round trip. What is read lags by one, and by two where packets are lost, so
 //! doubling the window would not keep up. So the window suits a long fat path, and a reader that stalls early occupies little memory.
 //!
 //! Readers that stop must not block others, so unread data must not use up the share of the others. The connection's window therefore also
@@ -310,6 +310,10 @@ mod tests {
             limits.push(credit.announce(at(millis), 2_000) - credit.received());
         }
         assert_eq!(limits, [100, 400, 400, 1_600, 2_000]);
+        let mut credit = ReceiveCredit::new(100);
+        credit.charge(50).unwrap();
+        credit.on_read(50);
+        assert_eq!(credit.announce(at(10_000), 2_000), 450, "the first time at any speed");
     }
 
     #[test]

@@ -212,7 +212,7 @@ impl Cell {
                 losses.into_iter().map(move |loss| Self { test, condition, loss })
             };
             let all = rows(test, quick).into_iter().flat_map(of_condition).filter(asked);
-            cells.extend(all.take(selection.networks.unwrap_or(usize::MAX)));
+            cells.extend(all.take(selection.cells.unwrap_or(usize::MAX)));
         }
         cells
     }
@@ -231,7 +231,8 @@ impl Cell {
         });
         let several = paths(self.condition, self.loss);
         let paths = if several.is_empty() { vec![self.path(model)] } else { several };
-        let plan = NetworkPlan::new(seed, paths.into_iter().map(PathPlan::new));
+        let of_path = if let Condition::Drawn(of_path) = self.condition { of_path } else { 0 };
+        let plan = NetworkPlan::new(seed + of_path, paths.into_iter().map(PathPlan::new));
         match shared(self.condition, self.loss) {
             Some(link) => plan.through(PathPlan::new(link)),
             None => plan,
@@ -375,7 +376,7 @@ mod tests {
     use crate::plan::PATHS_MAX;
 
     const EVERYTHING: Selection =
-        Selection { peers: Vec::new(), tests: Vec::new(), losses: Vec::new(), seconds: None, networks: None };
+        Selection { peers: Vec::new(), tests: Vec::new(), losses: Vec::new(), seconds: None, cells: None };
 
     #[test]
     fn all_losses_are_tried_with_each_condition() {
@@ -428,7 +429,7 @@ mod tests {
         let cells = Cell::all(false, &selection);
         assert_eq!(cells.len(), 3, "one for each condition");
         assert!(cells.iter().all(|cell| cell.test == Test::Stream && cell.loss == 0.05));
-        let first = Cell::all(false, &Selection { networks: Some(2), ..selection });
+        let first = Cell::all(false, &Selection { cells: Some(2), ..selection });
         assert_eq!(first, cells[..2]);
     }
 }

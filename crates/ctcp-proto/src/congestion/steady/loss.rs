@@ -27,6 +27,9 @@ const BURSTY: f64 = 4.0;
 /// The smallest window with which the end of a burst is awaited with more probes, unless the path is known for long ones.
 const WINDOW_TO_PROBE: f64 = 2.0;
 
+/// In slow start, so many losses and more of them than arrivals are taken for a path that is too narrow.
+const MANY_LOST: u32 = 8;
+
 /// How long the target is halved after congestion loss. A smaller fraction of the target would be starved by noise.
 const CAREFUL: Duration = Duration::from_secs(5);
 
@@ -158,6 +161,9 @@ impl Steady {
         let after = self.neighbours.after(lost.number).unwrap_or(rtt.latest);
         let is_calm = self.is_calm(rtt, self.neighbours.before(lost.number).max(after));
         self.on_fate(Fate { now: lost.now, number: lost.number, is_lost: true, is_calm }, lost.largest_sent);
+        if let Mode::SlowStart(_) = self.mode {
+            self.limit_to_arrivals();
+        }
         if let Mode::Compete { .. } = self.mode {
             let queue = rtt.latest.saturating_sub(rtt.minimum_ever);
             let is_overflow = queue > self.full_queue();
@@ -166,6 +172,16 @@ impl Steady {
             if beta < BACK_OFF_LEAST {
                 self.back_off_once(lost.number, lost.largest_sent, beta);
             }
+        }
+    }
+
+    /// Most packets of a round trip of slow start are lost, so the path holds far fewer. A lost packet then makes no room for another one,
+    /// until twice as many are in flight as arrived. A burst of losses costs little, since slow start goes on.
+    fn limit_to_arrivals(&mut self) {
+        let Tally { acked, lost, .. } = self.tally;
+        if lost >= MANY_LOST && lost > acked {
+            let least = (2.0 * f64::from(acked)).max(FEW_TOKENS).min(self.tokens);
+            self.tokens = (self.tokens - 1.0).max(least);
         }
     }
 

@@ -30,9 +30,13 @@ impl Share {
         self.is_one_of_several = share.is_some();
     }
 
-    /// The flow competes: the part of a flow's share that it takes.
-    pub(super) fn part(&mut self, now: Instant) -> f64 {
+    /// The flow competes now.
+    pub(super) fn compete(&mut self, now: Instant) {
         self.competed_at = Some(now);
+    }
+
+    /// The part of a flow's share that it takes while it competes.
+    pub(super) fn part(&self) -> f64 {
         self.part
     }
 

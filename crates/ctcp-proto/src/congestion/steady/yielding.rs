@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::{Acked, Mode, Steady};
+use super::{Acked, INITIAL_WINDOW, Mode, Steady};
 use crate::recovery::rtt::RttView;
 
 /// While yielding, this fraction of what the link delivers is in flight.
@@ -40,8 +40,7 @@ impl Steady {
                 }
             }
             None if matches!(self.mode, Mode::SlowStart(_)) => {}
-            // It sends less than its window anyway, so a standing queue is not its own.
-            None if acked.is_app_limited => {}
+            None if self.uses_little(acked) => {}
             None if self.origin.is_suspicious(acked.now, self.tokens) => {
                 self.origin.begin(acked.largest_sent, self.tokens);
                 self.yielding = Some(0);
@@ -55,5 +54,11 @@ impl Steady {
             }
             None => {}
         }
+    }
+
+    /// Whether the application sends so little that a queue is hardly its own, or no more than yielding would leave.
+    fn uses_little(&self, acked: &Acked) -> bool {
+        let is_small = self.tokens <= INITIAL_WINDOW || (acked.in_flight as f64) < YIELD * self.tokens;
+        acked.is_app_limited && is_small
     }
 }
