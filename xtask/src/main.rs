@@ -19,11 +19,11 @@ Chores of the repository.
 
     cargo xtask tidy            check the rules of CONTRIBUTING.md that a program can check
     cargo xtask requirements    list the papers' requirements with the code and tests that cite them
-    cargo xtask swarm [--seeds N] [--first S] [--log [--without-noise]]
+    cargo xtask swarm [--paths] [--seeds N] [--first S] [--log [--without-noise]]
                                 run random networks in virtual time (take --release), each twice
-    cargo xtask trials paths|crowd|trace [--design PROFILE[/CONGESTION]] ..
+    cargo xtask trials paths|crowd|shared|trace [--design PROFILE[/CONGESTION]] ..
                                 congestion control in virtual time (take --release): random paths against an oracle, many
-                                flows against as many Reno flows, one path over time
+                                flows against as many Reno flows, several paths alongside Cubic, one path over time
     cargo xtask demo-result SHARE < RESULT
                                 judge what `ctcp demo --json` printed: verified, and at least SHARE of the link";
 

@@ -1,4 +1,4 @@
-//! The papers' baselines and proposals as printed: classical TCP, TCP/NC, EOT/PB, the thesis and Vegas.
+//! The papers' baselines and proposals as printed: classical TCP, TCP/NC, EOT/PB, the thesis and Vegas; and BBR.
 //!
 //! Everything here plugs into `ctcp-proto` from outside and uses the same packets, decoder and runtime. Nothing here is
 //! meant for networks shared with others. [`catalogue`] is for testbeds. [`simulated`] is for simulations, in which
@@ -21,7 +21,7 @@ mod rule;
 mod scheme;
 pub mod symbolic;
 
-pub use controller::{CTCP_CONSTANT_ALPHA, THESIS, VEGAS};
+pub use controller::{BBR, BBR_TOLERANT, CTCP_CONSTANT_ALPHA, THESIS, VEGAS};
 pub use registry::{SPARSE_PROFILE, TCP_NC, TCP_NC_EOT, TCP_NC_PB, catalogue, everything, simulated};
 pub use rule::{END_OF_TRANSMISSION, PSEUDO_BLOCK, end_of_transmission, pseudo_block};
 pub use scheme::{

@@ -53,8 +53,6 @@ pub struct Sent {
     pub in_flight: u64,
     /// Round-trip times; before the first sample the initial estimate.
     pub rtt: RttView,
-    /// There was no more data to send though the window had room.
-    pub is_app_limited: bool,
 }
 
 /// A packet was newly acknowledged and had not been declared lost.

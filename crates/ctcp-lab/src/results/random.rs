@@ -9,6 +9,9 @@ use super::summary::Summary;
 /// The share of the link below which a run counts as bad.
 const LEAST: f64 = 0.65;
 
+/// A smaller difference between two runs is chance.
+const SAME: f64 = 0.02;
+
 /// A path, as the comparison writes it.
 #[derive(Debug, Deserialize)]
 pub(super) struct Facts {
@@ -63,9 +66,10 @@ pub(super) fn page(summary: &Summary) -> String {
 /// Each peer over all paths.
 fn overview(summary: &Summary) -> String {
     let mut text = format!(
-        "\n## Over all paths\n\nA download that failed counts as 0.\n\n\
-         | peer | paths | failed | median | tenth percentile | least | below {LEAST} | excess, median | ninetieth percentile | most |\n\
-         |---|---|---|---|---|---|---|---|---|---|\n"
+        "\n## Over all paths\n\nA download that failed counts as 0. The last column has the number of paths on which the first peer is ahead, and behind, by more than {SAME} of \
+         the link.\n\n\
+         | peer | paths | failed | median | tenth percentile | least | below {LEAST} | excess, median | ninetieth percentile | most | ahead, behind |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|\n"
     );
     for peer in &summary.peers {
         let ascending = |values: &mut dyn Iterator<Item = f64>| {
@@ -77,11 +81,12 @@ fn overview(summary: &Summary) -> String {
         let shares = ascending(&mut paths().map(|path| path.goodput(summary, peer).unwrap_or_default()));
         let failed = paths().filter(|path| path.goodput(summary, peer).is_none()).count();
         let excess = ascending(&mut paths().filter_map(|path| path.excess(summary, peer)));
+        let (ahead, behind) = duel(summary, peer);
         let below = shares.iter().filter(|share| **share < LEAST).count();
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "| {peer} | {} | {failed} | {} | {} | {} | {below} | {} | {} | {} |",
+            "| {peer} | {} | {failed} | {} | {} | {} | {below} | {} | {} | {} | {ahead}, {behind} |",
             shares.len(),
             percentile(&shares, 50, 3),
             percentile(&shares, 10, 3),
@@ -92,6 +97,14 @@ fn overview(summary: &Summary) -> String {
         );
     }
     text
+}
+
+/// On how many paths the first peer has more than another, and less.
+fn duel(summary: &Summary, peer: &str) -> (usize, usize) {
+    let share = |path: &Facts, peer: &str| path.goodput(summary, peer).unwrap_or_default();
+    let first = summary.peers.first().map_or("", String::as_str);
+    let gains = || summary.random.iter().map(|path| share(path, first) - share(path, peer));
+    (gains().filter(|gain| *gain > SAME).count(), gains().filter(|gain| *gain < -SAME).count())
 }
 
 /// The peers path by path.
@@ -168,10 +181,13 @@ mod tests {
         );
         let page = page(&Summary::parse(&json).expect("a summary"));
         assert!(
-            page.contains("| default | 2 | 0 | 0.900 | 0.600 | 0.600 | 1 | 1.20 | 1.20 | 1.20 |"),
+            page.contains("| default | 2 | 0 | 0.900 | 0.600 | 0.600 | 1 | 1.20 | 1.20 | 1.20 | 0, 0 |"),
             "{page}"
         );
-        assert!(page.contains("| bbr | 2 | 1 | 0.500 | 0.000 | 0.000 | 2 | 1.60 | 1.60 | 1.60 |"), "{page}");
+        assert!(
+            page.contains("| bbr | 2 | 1 | 0.500 | 0.000 | 0.000 | 2 | 1.60 | 1.60 | 1.60 | 2, 0 |"),
+            "{page}"
+        );
         assert!(
             page.contains("| 4 | 2.00 | 20.0 | 3 | 9 | 20.0 % | 1.0 | 3.0 | **0.900** | 0.500 | 1.20 |"),
             "{page}"

@@ -464,13 +464,12 @@ impl Established {
             return useful.or_else(|| self.choose_probe());
         }
         if !path.has_window() {
-            path.set_app_limited(false);
             return None;
         }
         let Some(choice) = self.choose_useful(now, turn) else {
             let path = &mut self.paths[turn.id];
             if turn.is_first {
-                path.set_app_limited(true);
+                path.on_app_limited();
             } else {
                 path.on_not_chosen();
             }
@@ -480,7 +479,6 @@ impl Established {
             }
             return None;
         };
-        self.paths[turn.id].set_app_limited(false);
         Some(choice).filter(|_| !self.waits_for_pacer(now, turn.id))
     }
 
@@ -559,7 +557,9 @@ impl Established {
         let is_unpaced = self.is_unpaced();
         let path = &mut self.paths[id];
         if !is_unpaced {
-            path.set_app_limited(path.has_window());
+            if path.has_window() {
+                path.on_app_limited();
+            }
         }
         !path.owes_ack_request()
     }

@@ -20,8 +20,6 @@ pub(crate) struct Admission {
     pacer: Pacer,
     /// Maximum number of packets in flight, whatever congestion control allows.
     window_max: f64,
-    /// The window had room, but there was nothing to send.
-    is_app_limited: bool,
     /// When latency-sensitive data last filled the window by itself.
     filled_alone: Option<Instant>,
     /// Disables pacing for a controller that has no rate of its own.
@@ -36,7 +34,6 @@ impl Admission {
             controller: algorithm.controller(datagram_size),
             pacer: pacer(now, algorithm, datagram_size),
             window_max: f64::INFINITY,
-            is_app_limited: true,
             filled_alone: None,
             is_unpaced: false,
             factory: None,
@@ -111,14 +108,6 @@ impl Admission {
     pub(super) fn on_datagram_size(&mut self, bytes: u64) {
         self.pacer.set_datagram_size(bytes);
         self.controller.on_datagram_size(bytes);
-    }
-
-    pub(super) fn set_app_limited(&mut self, is_app_limited: bool) {
-        self.is_app_limited = is_app_limited;
-    }
-
-    pub(super) fn is_app_limited(&self) -> bool {
-        self.is_app_limited
     }
 
     /// The packets that may be in flight.

@@ -304,7 +304,6 @@ impl Path {
                 size,
                 in_flight,
                 rtt: self.measured.rtt.view(now),
-                is_app_limited: self.admission.is_app_limited(),
             });
         }
         let begins = self.sent.packets_in_flight() <= 1;
@@ -463,13 +462,10 @@ impl Path {
         self.admission.on_datagram_size(self.owed.mtu.current());
     }
 
-    /// Records whether the window has room but there is nothing to send.
-    pub(crate) fn set_app_limited(&mut self, is_app_limited: bool) {
-        self.admission.set_app_limited(is_app_limited);
-        if is_app_limited {
-            self.ack_requests.on_interruption();
-            self.measured.delivery.on_app_limited(self.sent.bytes_in_flight());
-        }
+    /// The window has room but there is nothing to send.
+    pub(crate) fn on_app_limited(&mut self) {
+        self.ack_requests.on_interruption();
+        self.measured.delivery.on_app_limited(self.sent.bytes_in_flight());
     }
 
     /// The scheduler leaves a path out for moments. One that carries much of its window all the same may have a larger one, so only others
@@ -479,7 +475,6 @@ impl Path {
         if self.may_grow() {
             return self.measured.delivery.on_held_back(in_flight);
         }
-        self.admission.set_app_limited(true);
         self.measured.delivery.on_app_limited(in_flight);
     }
 

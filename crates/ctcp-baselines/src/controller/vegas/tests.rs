@@ -28,7 +28,6 @@ impl Path {
                 size: 0,
                 in_flight: number - first + 1,
                 rtt,
-                is_app_limited: false,
             });
         }
         self.next += flight;

@@ -170,7 +170,6 @@ impl Sequence {
             size: 0,
             in_flight: self.resume - self.unacked,
             rtt: self.rtt.view(now),
-            is_app_limited: false,
         }));
     }
 

@@ -47,7 +47,7 @@ fn apply(controller: &mut dyn Controller, operation: &Operation, step: u64, rtt:
     let (size, in_flight, loss_average) = (DATAGRAM, step % 100, (step % 11) as f64 / 10.0);
     match *operation {
         Operation::Send => {
-            controller.on_sent(&Sent { now, number, size, in_flight, rtt, is_app_limited: false });
+            controller.on_sent(&Sent { now, number, size, in_flight, rtt });
         }
         Operation::Ack { app_limited: is_app_limited, mark: ecn_ce } => controller.on_ack(&Acked {
             now,
