@@ -556,10 +556,8 @@ impl Established {
         }
         let is_unpaced = self.is_unpaced();
         let path = &mut self.paths[id];
-        if !is_unpaced {
-            if path.has_window() {
-                path.on_app_limited();
-            }
+        if !is_unpaced && path.has_window() {
+            path.on_app_limited();
         }
         !path.owes_ack_request()
     }
