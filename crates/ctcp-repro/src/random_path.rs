@@ -5,6 +5,7 @@ use core::time::Duration;
 
 use ctcp_base::{Prng, Probability, Rate};
 use ctcp_netem::{FULL_PACKET_BYTES, LossModel, PathConfig, QueueLimit};
+use serde::{Deserialize, Serialize};
 
 /// A path drawn from a seed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,6 +24,27 @@ pub struct RandomPath {
     pub jitter: Duration,
     /// The queue in the direction of the data, in packets.
     pub queue: u64,
+}
+
+/// A path as results have it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Facts {
+    /// The seed that it was drawn from.
+    pub seed: u64,
+    /// The rate of both directions, headers included.
+    pub rate_bps: u64,
+    /// The round-trip time without queue and jitter.
+    pub rtt_ms: f64,
+    /// The mean loss rate in the direction of the data.
+    pub loss: f64,
+    /// The mean number of packets lost in a row.
+    pub burst: f64,
+    /// The most that each direction adds to its delay.
+    pub jitter_ms: f64,
+    /// The queue in the direction of the data, in packets.
+    pub queue: u64,
+    /// Rate times round-trip time, in packets.
+    pub product: f64,
 }
 
 impl RandomPath {
@@ -79,6 +101,21 @@ impl RandomPath {
     #[must_use]
     pub fn product(&self) -> f64 {
         self.rate.as_bits_per_second() as f64 * self.rtt.as_secs_f64() / 8.0 / FULL_PACKET_BYTES as f64
+    }
+
+    /// What results have of it.
+    #[must_use]
+    pub fn facts(&self) -> Facts {
+        Facts {
+            seed: self.seed,
+            rate_bps: self.rate.as_bits_per_second(),
+            rtt_ms: self.rtt.as_secs_f64() * 1e3,
+            loss: self.loss,
+            burst: self.burst,
+            jitter_ms: self.jitter.as_secs_f64() * 1e3,
+            queue: self.queue,
+            product: self.product(),
+        }
     }
 }
 

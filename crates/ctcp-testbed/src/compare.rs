@@ -20,6 +20,7 @@ mod statistics;
 
 use std::collections::BTreeMap;
 
+use ctcp_repro::random_path::{self, RandomPath};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -189,9 +190,9 @@ impl Comparison {
     }
 
     /// The random paths that were measured.
-    fn drawn(&self) -> Vec<random::Facts> {
+    fn drawn(&self) -> Vec<random_path::Facts> {
         let measured = self.cells.iter().filter_map(|cell| match cell.condition {
-            Condition::Drawn(seed) => Some(random::facts(seed)),
+            Condition::Drawn(seed) => Some(RandomPath::draw(seed).facts()),
             _ => None,
         });
         measured.collect()

@@ -2,7 +2,7 @@
 
 use core::fmt::Write;
 
-use serde::Deserialize;
+use ctcp_repro::random_path::Facts;
 
 use super::summary::Summary;
 
@@ -12,32 +12,17 @@ const LEAST: f64 = 0.65;
 /// A smaller difference between two runs is chance.
 const SAME: f64 = 0.02;
 
-/// A path, as the comparison writes it.
-#[derive(Debug, Deserialize)]
-pub(super) struct Facts {
-    seed: u64,
-    rate_bps: u64,
-    rtt_ms: f64,
-    loss: f64,
-    burst: f64,
-    jitter_ms: f64,
-    queue: u64,
-    product: f64,
+fn median(summary: &Summary, path: &Facts, quantity: &str, peer: &str) -> Option<f64> {
+    summary.median(quantity, &format!("path {}", path.seed), path.loss, peer)
 }
 
-impl Facts {
-    fn median(&self, summary: &Summary, quantity: &str, peer: &str) -> Option<f64> {
-        summary.median(quantity, &format!("path {}", self.seed), self.loss, peer)
-    }
+fn goodput(summary: &Summary, path: &Facts, peer: &str) -> Option<f64> {
+    median(summary, path, "goodput", peer)
+}
 
-    fn goodput(&self, summary: &Summary, peer: &str) -> Option<f64> {
-        self.median(summary, "goodput", peer)
-    }
-
-    /// Bytes sent for each byte, relative to the least that the path's loss requires.
-    fn excess(&self, summary: &Summary, peer: &str) -> Option<f64> {
-        self.median(summary, "bytes sent per byte", peer).map(|sent| sent * (1.0 - self.loss))
-    }
+/// Bytes sent for each byte, relative to the least that the path's loss requires.
+fn excess(summary: &Summary, path: &Facts, peer: &str) -> Option<f64> {
+    median(summary, path, "bytes sent per byte", peer).map(|sent| sent * (1.0 - path.loss))
 }
 
 /// The page without its title.
@@ -45,9 +30,13 @@ pub(super) fn page(summary: &Summary) -> String {
     let seconds = summary.seconds.unwrap_or(5);
     let mut text = format!(
         "Made by {}: `ctcp-lab testbed compare --tests random`. Repetitions: {}; each value is their median.\n\n\
-         {} paths, drawn by their seeds from these ranges: rate 0.5 to 500 Mbit/s and round-trip time 2 to 600 ms, log-uniform; loss 0 on a fifth of \
-         the paths, else up to 30 %, in bursts of up to 20 packets on half of them; jitter up to 30 ms each way on half; queue 0.25 to 4 \
-         bandwidth-delay products, at least 4 packets. Paths of more than 100 Mbit/s are left out, since emulator and programs share the processor. \
+         {} paths, drawn by their seeds from these ranges:\n\n\
+         - rate: 0.5 to 500 Mbit/s, log-uniform\n\
+         - round-trip time: 2 to 600 ms, log-uniform\n\
+         - loss: none on a fifth of the paths, else up to 30 %; in bursts of up to 20 packets on half of them\n\
+         - jitter: up to 30 ms each way on half of the paths\n\
+         - queue: 0.25 to 4 bandwidth-delay products, log-uniform, at least 4 packets\n\n\
+         Paths of more than 100 Mbit/s are left out, since emulator and programs share the processor. \
          Seeds start at 1,000,001; smaller ones serve to tune congestion control. Each download starts in slow start and takes {seconds} s, or 25 round trips if they take longer.\n\n\
          Goodput is a share of the link's rate, of which headers take about a twentieth. Packets are lost before the bottleneck, so loss leaves the rate \
          as it is. *Excess* is bytes sent for each byte, times 1 - p: 1.05 with headers if nothing is sent in vain.\n",
@@ -78,9 +67,9 @@ fn overview(summary: &Summary) -> String {
             values
         };
         let paths = || summary.random.iter();
-        let shares = ascending(&mut paths().map(|path| path.goodput(summary, peer).unwrap_or_default()));
-        let failed = paths().filter(|path| path.goodput(summary, peer).is_none()).count();
-        let excess = ascending(&mut paths().filter_map(|path| path.excess(summary, peer)));
+        let shares = ascending(&mut paths().map(|path| goodput(summary, path, peer).unwrap_or_default()));
+        let failed = paths().filter(|path| goodput(summary, path, peer).is_none()).count();
+        let sent = ascending(&mut paths().filter_map(|path| excess(summary, path, peer)));
         let (ahead, behind) = duel(summary, peer);
         let below = shares.iter().filter(|share| **share < LEAST).count();
         // Writing to a string cannot fail.
@@ -91,9 +80,9 @@ fn overview(summary: &Summary) -> String {
             percentile(&shares, 50, 3),
             percentile(&shares, 10, 3),
             percentile(&shares, 0, 3),
-            percentile(&excess, 50, 2),
-            percentile(&excess, 90, 2),
-            percentile(&excess, 100, 2),
+            percentile(&sent, 50, 2),
+            percentile(&sent, 90, 2),
+            percentile(&sent, 100, 2),
         );
     }
     text
@@ -101,7 +90,7 @@ fn overview(summary: &Summary) -> String {
 
 /// On how many paths the first peer has more than another, and less.
 fn duel(summary: &Summary, peer: &str) -> (usize, usize) {
-    let share = |path: &Facts, peer: &str| path.goodput(summary, peer).unwrap_or_default();
+    let share = |path: &Facts, peer: &str| goodput(summary, path, peer).unwrap_or_default();
     let first = summary.peers.first().map_or("", String::as_str);
     let gains = || summary.random.iter().map(|path| share(path, first) - share(path, peer));
     (gains().filter(|gain| *gain > SAME).count(), gains().filter(|gain| *gain < -SAME).count())
@@ -119,7 +108,8 @@ fn rows(summary: &Summary) -> String {
     text += &"---|".repeat(summary.peers.len() + 1);
     text += "\n";
     for path in &summary.random {
-        let shares: Vec<Option<f64>> = summary.peers.iter().map(|peer| path.goodput(summary, peer)).collect();
+        let shares: Vec<Option<f64>> =
+            summary.peers.iter().map(|peer| goodput(summary, path, peer)).collect();
         let best = shares.iter().flatten().copied().fold(0.0, f64::max);
         let _ = write!(
             text,
@@ -140,8 +130,8 @@ fn rows(summary: &Summary) -> String {
                 None => write!(text, " - |"),
             };
         }
-        let excess = summary.peers.first().and_then(|peer| path.excess(summary, peer));
-        let _ = match excess {
+        let first = summary.peers.first().and_then(|peer| excess(summary, path, peer));
+        let _ = match first {
             Some(excess) => writeln!(text, " {excess:.2} |"),
             None => writeln!(text, " - |"),
         };

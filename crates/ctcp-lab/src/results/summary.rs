@@ -18,7 +18,7 @@ pub(super) struct Summary {
     #[serde(default)]
     pub(super) profiles: Vec<super::profiles::Facts>,
     #[serde(default)]
-    pub(super) random: Vec<super::random::Facts>,
+    pub(super) random: Vec<ctcp_repro::random_path::Facts>,
 }
 
 /// A quantity in a cell, for all peers.

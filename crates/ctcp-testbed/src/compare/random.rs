@@ -3,7 +3,6 @@
 use core::time::Duration;
 
 use ctcp_repro::random_path::RandomPath;
-use serde::Serialize;
 
 /// The number of paths in a full and in a quick run.
 const PATHS: (usize, usize) = (100, 1);
@@ -31,37 +30,6 @@ pub(super) fn time(rtt: Duration, seconds: Option<u64>, quick: bool) -> Duration
     if quick { least } else { least.max(ROUNDS * rtt) }
 }
 
-/// A path as the results have it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(super) struct Facts {
-    seed: u64,
-    rate_bps: u64,
-    rtt_ms: f64,
-    loss: f64,
-    /// The mean number of packets lost in a row.
-    burst: f64,
-    jitter_ms: f64,
-    /// In packets.
-    queue: u64,
-    /// Rate times round-trip time, in packets.
-    product: f64,
-}
-
-/// The facts about the path of a seed.
-pub(super) fn facts(seed: u64) -> Facts {
-    let path = RandomPath::draw(seed);
-    Facts {
-        seed,
-        rate_bps: path.rate.as_bits_per_second(),
-        rtt_ms: path.rtt.as_secs_f64() * 1e3,
-        loss: path.loss,
-        burst: path.burst,
-        jitter_ms: path.jitter.as_secs_f64() * 1e3,
-        queue: path.queue,
-        product: path.product(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,7 +40,7 @@ mod tests {
         assert_eq!(drawn.len(), 100);
         assert!(drawn.iter().all(|path| path.rate.as_bits_per_second() <= 100_000_000));
         assert!(drawn.is_sorted_by(|one, other| one.seed < other.seed));
-        assert_eq!(facts(drawn[3].seed).loss, drawn[3].loss);
+        assert_eq!(RandomPath::draw(drawn[3].seed), drawn[3]);
     }
 
     #[test]
