@@ -18,7 +18,7 @@
 //!   changes, because then a queue overflows.
 //! - A timeout is followed by eight packets, and the window is regained quickly: half of it, or all of it where the path loses in bursts.
 //! - Independently of delay, much more loss than the path's own halves the window ([`Breaker`]). Among many flows a full queue looks like a
-//!   lossy path.
+//!   lossy path. Where noise hides a queue, the window that overflowed it is remembered ([`Ceiling`]).
 //!
 //! ```text
 //!              queue seen, full without queue, or loss while delay changes
@@ -48,6 +48,7 @@ use crate::recovery::rtt::RttView;
 mod base;
 mod breaker;
 mod calm;
+mod ceiling;
 mod headroom;
 mod hold;
 mod loss;
@@ -66,8 +67,9 @@ mod yielding;
 use base::Base;
 use breaker::Breaker;
 use calm::own_queue;
+use ceiling::Ceiling;
 use hold::{Hold, Seen, Step};
-use loss::BACK_OFF_OVERFLOW;
+use loss::{BACK_OFF_OVERFLOW, LARGE};
 use loss_origin::{Fate, LossOrigin};
 use neighbours::Neighbours;
 use peak::Peak;
@@ -108,6 +110,9 @@ const SHORT: u32 = 32;
 /// How far the window may exceed what the delivery rate supports, in targets and in packets (an ACK acknowledges two).
 const CAP_TARGETS: f64 = 1.5;
 const CAP_PACKETS: f64 = 2.5;
+
+/// Where the queue stays short, a large window may exceed it by this fraction of the path.
+const CAP_ROOM: u32 = 8;
 
 /// The fraction of a datagram above which packets count as full. A transfer leaves out only what headers may need.
 const FULL: f64 = 15.0 / 16.0;
@@ -199,6 +204,8 @@ pub(super) struct Steady {
     neighbours: Neighbours,
     /// After a timeout, the window doubles up to this size while no queue is seen.
     regain: Option<f64>,
+    /// The window at which a queue overflowed that noise hides.
+    ceiling: Ceiling,
 }
 
 impl Steady {
@@ -237,6 +244,7 @@ impl Steady {
             push: Push::default(),
             neighbours: Neighbours::default(),
             regain: None,
+            ceiling: Ceiling::default(),
             datagram,
             packet: datagram as f64,
         }
@@ -297,6 +305,7 @@ impl Steady {
         let mean = tally.samples.mean().unwrap_or(acked.rtt.smoothed);
         let found = self.push.on_round(tally.acked, took, mean, self.tokens);
         self.origin.on_round(acked.now, acked.rtt.smoothed);
+        self.ceiling.on_round();
         if self.careful_until.is_some_and(|until| acked.now > until) {
             self.careful_until = None;
         }
@@ -361,6 +370,7 @@ impl Steady {
         self.origin.on_queue(self.highest_stretch, acked.rtt.minimum);
         self.breaker.ignore(acked.largest_sent);
         self.origin.on_overshoot(acked.largest_sent, start.least_loss());
+        self.learn_from(start);
     }
 
     /// Packets are lost while the queue grows, so it overflows. The loss of this round trip does not count as the path's own.
@@ -373,7 +383,9 @@ impl Steady {
         let base = self.base.empty(&acked.rtt);
         let (target, is_restless) = (self.target(&acked.rtt), self.base.is_restless());
         let has_competed = self.share.is_competing(acked.now);
-        let seen = Seen { base, queue, target, rate, is_lossy: self.is_lossy, is_restless, has_competed };
+        let reach = self.delivered_in(base).unwrap_or(0.0);
+        let seen =
+            Seen { base, queue, target, rate, reach, is_lossy: self.is_lossy, is_restless, has_competed };
         let step = hold.on_round(self.tokens, &seen);
         self.mode = Mode::Hold(hold);
         match step {
@@ -439,12 +451,15 @@ impl Steady {
             let delivered = self.delivered_in(base + target / 2).unwrap_or(self.tokens);
             self.tokens = self.tokens.max(delivered).min(WINDOW_MAX);
         }
-        let room = self.delivered_in(base + target.mul_f64(CAP_TARGETS));
+        let beyond = target.mul_f64(CAP_TARGETS);
+        let beyond =
+            if hold.sees_room() && self.tokens >= LARGE { beyond.max(base / CAP_ROOM) } else { beyond };
+        let room = self.delivered_in(base + beyond);
         // What an application sends is only a lower bound of what the path delivers.
         let unused = if acked.is_app_limited { INITIAL_WINDOW } else { 0.0 };
         let cap = room.map_or(WINDOW_MAX, |room| (room + CAP_PACKETS).max(unused).min(WINDOW_MAX));
         if acked.rtt.standing < base + target && self.tokens < cap {
-            self.tokens += hold.growth() / self.tokens.max(1.0);
+            self.tokens += self.ceiling.limit(self.tokens, hold.growth()) / self.tokens.max(1.0);
         }
     }
 

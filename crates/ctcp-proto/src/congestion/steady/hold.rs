@@ -26,6 +26,13 @@ const NEAR_ROUNDS: u32 = 4;
 const GROWTH_NEAR_MAX: f64 = 1.0 / 32.0;
 const DOUBLINGS_MAX: u32 = 16;
 
+/// After so many round trips with a short queue, the link has room.
+const ROOM_ROUNDS: u32 = 4;
+
+/// After the breaker tripped, this fraction of the way back to the second fraction of what the link delivered lately is regained per round trip.
+const RETURN: f64 = 1.0 / 8.0;
+const RETURN_TO: f64 = 0.8;
+
 /// On a path whose delay varies by itself, the rate of arrivals follows the window if back-offs reduced the window by at least this fraction
 /// and the rate by at least this share of it. Smaller windows have too few arrivals.
 const REDUCED: f64 = 0.2;
@@ -43,6 +50,8 @@ pub(super) struct Seen {
     pub(super) is_lossy: bool,
     /// Packets that arrived per second.
     pub(super) rate: f64,
+    /// Packets per round trip that the link delivered in one of the last round trips.
+    pub(super) reach: f64,
     /// The path's delay varies by itself.
     pub(super) is_restless: bool,
     /// The flow has competed lately. A queue that others fill, or further paths of this connection, does not react to this flow.
@@ -74,8 +83,11 @@ pub(super) struct Hold {
     tokens_before: f64,
     queue_before: Duration,
     unmoved: u32,
-    /// Consecutive round trips with a queue near the target.
+    /// Consecutive round trips with a queue near the target, and with one shorter than half of that.
     near: u32,
+    short: u32,
+    /// The breaker tripped, so the window may be far smaller than what the link delivers.
+    has_tripped: bool,
     /// The rate of arrivals in the last round trip, and before the first back-off.
     rate: f64,
     rate_before: f64,
@@ -93,6 +105,8 @@ impl Hold {
             queue_before: Duration::ZERO,
             unmoved: 0,
             near: 0,
+            short: 0,
+            has_tripped: false,
             rate: 0.0,
             rate_before: 0.0,
         }
@@ -101,6 +115,11 @@ impl Hold {
     /// Starts after slow start, with a new window.
     pub(super) fn behind_slow_start() -> Self {
         Self { is_settling: true, is_learning: true, ..Self::new() }
+    }
+
+    /// Starts after the breaker tripped.
+    pub(super) fn behind_trip() -> Self {
+        Self { has_tripped: true, ..Self::new() }
     }
 
     /// Ignores the next round trip, which belongs to the old window.
@@ -123,6 +142,11 @@ impl Hold {
         self.is_learning
     }
 
+    /// Whether the queue has been short for so long that the link must have room.
+    pub(super) fn sees_room(&self) -> bool {
+        self.short >= ROOM_ROUNDS
+    }
+
     /// A round trip with a window of `tokens` is over.
     pub(super) fn on_round(&mut self, tokens: f64, seen: &Seen) -> Step {
         if self.is_settling {
@@ -138,11 +162,20 @@ impl Hold {
         self.back_offs = 0;
         let least = (GROWTH_LEAST * tokens.sqrt()).min(1.0);
         let faster = (self.growth * 2.0).min(tokens * GROWTH_MAX).max(least);
+        let faster = faster.max(self.way_back(tokens, seen));
         let is_short = seen.queue < seen.target / 2;
+        self.short = if is_short && !seen.is_lossy { self.short.saturating_add(1) } else { 0 };
         self.near = if is_short || seen.is_lossy { 0 } else { self.near.saturating_add(1) };
         let doubled = f64::from(1_u32 << (self.near / NEAR_ROUNDS).min(DOUBLINGS_MAX));
         self.growth = if is_short { faster } else { doubled.min(tokens * GROWTH_NEAR_MAX).max(least) };
         Step::Stay
+    }
+
+    /// The growth after the breaker tripped, which halves the window however little too large it was. After other back-offs a quick return
+    /// would keep shares unequal.
+    fn way_back(&self, tokens: f64, seen: &Seen) -> f64 {
+        let is_free = self.has_tripped && !seen.is_lossy;
+        if is_free { (RETURN * (RETURN_TO * seen.reach - tokens)).min(tokens * GROWTH_MAX) } else { 0.0 }
     }
 
     /// Performs the paper's back-off, leaving half of the target, or concludes that backing off has no effect.
@@ -166,6 +199,9 @@ impl Hold {
         }
         self.back_offs += 1;
         self.near = 0;
+        self.short = 0;
+        // The first back-off may still answer the queue from before the trip.
+        self.has_tripped &= self.back_offs == 1;
         self.queue_before = seen.queue;
         self.growth = 1.0;
         self.is_settling = true;
@@ -195,6 +231,7 @@ mod tests {
             target: TARGET,
             is_lossy: false,
             rate: 2_000.0,
+            reach: 0.0,
             is_restless: false,
             has_competed: false,
         }
@@ -228,6 +265,31 @@ mod tests {
             })
             .collect();
         assert_eq!(growth, [2.0, 4.0, 5.0, 5.0, 5.0, 1.0, 2.0]);
+    }
+
+    #[test]
+    fn what_the_link_delivered_lately_is_soon_regained_after_a_trip() {
+        let growth = |mut hold: Hold, is_lossy| {
+            let seen = Seen { reach: 125.0, is_lossy, ..seen(Duration::ZERO) };
+            hold.on_round(60.0, &seen);
+            hold.growth()
+        };
+        assert_eq!(growth(Hold::new(), false), 2.0);
+        assert_eq!(growth(Hold::behind_trip(), false), 5.0);
+        assert_eq!(growth(Hold::behind_trip(), true), 2.0, "too much is still lost");
+    }
+
+    #[test]
+    fn a_queue_that_stays_short_for_four_round_trips_shows_room() {
+        let mut hold = Hold::new();
+        let rooms: Vec<bool> = [0, 0, 0, 0, 2, 0]
+            .into_iter()
+            .map(|millis| {
+                hold.on_round(40.0, &seen(Duration::from_millis(millis)));
+                hold.sees_room()
+            })
+            .collect();
+        assert_eq!(rooms, [false, false, false, true, false, false]);
     }
 
     #[test]

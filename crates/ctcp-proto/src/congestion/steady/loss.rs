@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use super::ceiling::Ceiling;
 use super::hold::Hold;
 use super::loss_origin::{Fate, Verdict};
 use super::peak::Peak;
@@ -40,6 +41,14 @@ const LOSS_KNOWN: f64 = 0.02;
 /// trusted.
 const SINGLES_COUNT: f64 = 64.0;
 
+/// On a path whose delay varies by itself, a queue may overflow in moments that look calm. Its losses must not pass for the path's own within a
+/// round trip, so that loss is averaged over so many windows.
+const CALM_WINDOWS: f64 = 4.0;
+
+/// A window from this size on is large. On a path whose delay varies, loss that slow start measures then counts as the path's own, and an
+/// overflow is remembered. A smaller window has too few packets to tell, or many flows beside it.
+pub(super) const LARGE: f64 = 64.0;
+
 /// Bounds of a back-off at loss: at most Reno's, and at an overflowing queue at least Cubic's (RFC 9438).
 const BACK_OFF_HARDEST: f64 = 0.5;
 pub(super) const BACK_OFF_OVERFLOW: f64 = BETA;
@@ -63,7 +72,8 @@ impl Steady {
         let at_once = if fate.is_lost { self.sent_at_once() } else { 0 };
         let is_competing = matches!(self.mode, Mode::Compete { .. });
         let do_singles_count = self.is_queued || is_competing || self.tokens < SINGLES_COUNT;
-        match self.origin.on_fate(fate, Doubt { at_once, do_singles_count }) {
+        let memory = if self.base.is_restless() { CALM_WINDOWS * self.tokens } else { 0.0 };
+        match self.origin.on_fate(fate, Doubt { at_once, do_singles_count }, memory) {
             // The queue overflowed below the target or is too short to be seen: aim at a shorter one.
             Some(Verdict::Ours) => {
                 self.careful_until = Some(fate.now + CAREFUL);
@@ -84,19 +94,43 @@ impl Steady {
             .map_or(0, |rate| (rate * BURST_TIME.as_secs_f64() / self.datagram as f64).ceil() as u32)
     }
 
-    /// Far more is lost than is attributed to the path: halves the window, whatever else is known.
+    /// Far more is lost than is attributed to the path: cuts the window, whatever else is known. To half, but first to 0.7 where noise hides
+    /// the queue.
     fn trip(&mut self, number: PacketNumber, largest_sent: PacketNumber) {
-        if !self.back_off_once(number, largest_sent, BACK_OFF_HARDEST) {
+        let is_settled = !matches!(self.mode, Mode::SlowStart(_));
+        let is_hidden = self.is_large_and_restless() && is_settled && !self.is_queued;
+        // As CUBIC does, unless that was not enough.
+        let is_soft = is_hidden && !self.ceiling.is_recent();
+        let before = self.tokens;
+        let beta = if is_soft { BACK_OFF_OVERFLOW } else { BACK_OFF_HARDEST };
+        if !self.back_off_once(number, largest_sent, beta) {
             return;
         }
+        let delivered = self.rtt.and_then(|rtt| self.delivered_in(rtt.smoothed)).unwrap_or(before);
+        self.ceiling = if is_hidden { Ceiling::at(delivered.min(before)) } else { Ceiling::default() };
         // The queue cannot be longer than this. An older value may be that of another link.
         let highest = self.tally.highest.max(self.recent.highest);
         let queue = highest.saturating_sub(self.rtt.map_or(highest, |rtt| rtt.minimum_ever));
         self.highest_queue = queue.max(self.highest_queue / 2);
         // The window may be far larger than what arrives.
         self.limit_to_delivered(self.rtt.map(|rtt| rtt.smoothed));
+        if let Mode::SlowStart(start) = self.mode {
+            self.learn_from(&start);
+        }
         if !matches!(self.mode, Mode::Compete { .. }) {
-            self.mode = Mode::Hold(Hold::new());
+            self.mode = Mode::Hold(Hold::behind_trip());
+        }
+    }
+
+    /// Whether noise may hide a queue of this flow, whose window is large enough to tell the path's loss.
+    fn is_large_and_restless(&self) -> bool {
+        self.base.is_restless() && self.tokens >= LARGE
+    }
+
+    /// Slow start is over. On a path with noise hardly any moment of it looked calm, so what it measured is used.
+    pub(super) fn learn_from(&mut self, start: &SlowStart) {
+        if self.is_large_and_restless() {
+            self.origin.on_slow_start(start.least_loss());
         }
     }
 

@@ -187,8 +187,8 @@ impl LossOrigin {
     }
 
     /// Processes the fate of a packet. `doubt` is how far it counts for bursts if it is lost in a moment that is not calm. Returns the verdict
-    /// once a packet after the experiment is acknowledged or lost.
-    pub(super) fn on_fate(&mut self, fate: Fate, doubt: Doubt) -> Option<Verdict> {
+    /// once a packet after the experiment is acknowledged or lost. The calm average is over `memory` packets if that is more than usual.
+    pub(super) fn on_fate(&mut self, fate: Fate, doubt: Doubt, memory: f64) -> Option<Verdict> {
         self.calm_at = self.calm_at.filter(|_| !fate.is_calm).or(Some(fate.now));
         let counts = self.ignored.is_none_or(|last| fate.number > last);
         if counts && fate.is_lost {
@@ -200,7 +200,8 @@ impl LossOrigin {
         }
         if fate.is_calm && counts {
             self.samples += 1;
-            let weight = self.bursts.weight(WEIGHT, self.calm).max(1.0 / (self.samples + PRIOR) as f64);
+            let single = WEIGHT.min(1.0 / memory.max(1.0));
+            let weight = self.bursts.weight(single, self.calm).max(1.0 / (self.samples + PRIOR) as f64);
             self.calm += weight * (f64::from(u8::from(fate.is_lost)) - self.calm);
             self.proven = self.proven.min(self.calm + self.margin());
         }
@@ -242,6 +243,12 @@ impl LossOrigin {
             let (bursts, ignored) = (self.bursts, Some(largest_sent));
             *self = Self { calm: share, proven: share, bursts, ignored, ..Self::default() };
         }
+    }
+
+    /// Slow start measured this loss while ever more packets arrived, so it is innocent.
+    pub(super) fn on_slow_start(&mut self, share: f64) {
+        self.calm = self.calm.max(share);
+        self.proven = self.proven.max(share);
     }
 
     /// Ends an experiment without a verdict.

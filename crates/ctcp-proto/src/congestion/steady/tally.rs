@@ -7,7 +7,8 @@ use super::samples::Samples;
 /// Minimum number of packets for a loss rate.
 const PACKETS_MIN: u32 = 16;
 
-/// Fraction of a round trip, in excess of the path's own loss, whose loss during a trend of the queue indicates an overflow.
+/// Fraction of a round trip, in excess of the path's own loss, whose loss during a trend of the queue indicates an overflow. The loss that
+/// a path may have unnoticed is the same.
 const OVERFLOW: f64 = 0.05;
 
 /// Maximum loss that is taken for the path's own.
@@ -53,7 +54,8 @@ impl Tally {
     pub(super) fn is_overflow(&self, base: Duration, own: f64) -> bool {
         let all = f64::from(self.acked + self.lost);
         let own = own.min(OWN_MAX);
-        let usual = (own + OVERFLOW) * all + (own * (1.0 - own) * all).sqrt();
+        let noticed = own.max(OVERFLOW);
+        let usual = (own + OVERFLOW) * all + (noticed * (1.0 - noticed) * all).sqrt();
         self.lost >= 2 && f64::from(self.lost) > usual && self.is_moving(base)
     }
 
@@ -118,7 +120,7 @@ mod tests {
         let rising = || (0..32).map(|packet| 20_000 + 300 * packet);
         assert!(tally(rising(), 8).is_overflow(BASE, 0.0));
         assert!(!tally(rising(), 8).is_overflow(BASE, 0.2), "the path always loses so many");
-        assert!(!tally(rising(), 1).is_overflow(BASE, 0.0), "bad luck");
+        assert!(!tally(rising(), 2).is_overflow(BASE, 0.0), "bad luck");
         assert!(!tally([20_000; 32], 8).is_overflow(BASE, 0.0), "the path's own");
     }
 }

@@ -10,6 +10,7 @@ fn feed(origin: &mut LossOrigin, from: u64, count: u64, every: u64, is_calm: boo
             origin.on_fate(
                 Fate { now: Instant::from_millis(number), number: PacketNumber(number), is_lost, is_calm },
                 Doubt { at_once: 2, do_singles_count: true },
+                0.0,
             )
         })
         .collect();
@@ -84,4 +85,33 @@ fn packets_that_overshot_an_invisible_queue_do_not_count() {
     origin.on_overshoot(PacketNumber(1_000), 0.02);
     feed(&mut origin, 1, 1_000, 2, true);
     assert!((origin.innocent(WINDOW) - 0.02).abs() < 1e-12);
+}
+
+#[test]
+fn a_round_trip_of_losses_hardly_counts_with_a_long_memory() {
+    let seen = |memory| {
+        let mut origin = LossOrigin::default();
+        (1..=2_000_u64).for_each(|number| {
+            let is_lost = if number > 1_800 { number % 2 == 0 } else { number % 10 == 0 };
+            let fate = Fate {
+                now: Instant::from_millis(number),
+                number: PacketNumber(number),
+                is_lost,
+                is_calm: true,
+            };
+            origin.on_fate(fate, Doubt { at_once: 2, do_singles_count: true }, memory);
+        });
+        origin.seen()
+    };
+    assert!(seen(0.0) > 0.3, "{}", seen(0.0));
+    assert!(seen(2_000.0) < 0.2, "{}", seen(2_000.0));
+}
+
+#[test]
+fn the_loss_of_slow_start_is_innocent_and_never_lowers_what_is_known() {
+    let mut origin = LossOrigin::default();
+    origin.on_slow_start(0.2);
+    assert_eq!(origin.innocent(100.0), 0.2);
+    origin.on_slow_start(0.1);
+    assert_eq!(origin.innocent(100.0), 0.2);
 }
