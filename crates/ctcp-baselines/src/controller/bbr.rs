@@ -11,7 +11,9 @@
 //!
 //! - Amounts are packets.
 //! - Acknowledgements are processed packet by packet. The rate of a round trip is its greatest one.
-//! - A timeout leaves four packets. There is no undo after spurious losses, no packet conservation in recovery, and marks count as a loss in the round.
+//! - A timeout leaves four packets.
+//! - There is no undo after spurious losses, and no packet conservation in recovery.
+//! - Marks count as a loss in the round.
 //!
 //! [`BBR`] takes more than 2 % loss for congestion. [`BBR_TOLERANT`] is the same, except that loss while there is no
 //! queue is taken for the path's own: the threshold is that much higher, and as much more is sent. It is one of the designs

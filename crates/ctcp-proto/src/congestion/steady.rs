@@ -204,7 +204,7 @@ pub(super) struct Steady {
     neighbours: Neighbours,
     /// After a timeout, the window doubles up to this size while no queue is seen.
     regain: Option<f64>,
-    /// The window at which a queue overflowed that noise hides.
+    /// The window that overflowed a queue hidden by noise.
     ceiling: Ceiling,
 }
 

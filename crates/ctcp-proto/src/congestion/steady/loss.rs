@@ -46,7 +46,7 @@ const SINGLES_COUNT: f64 = 64.0;
 const CALM_WINDOWS: f64 = 4.0;
 
 /// A window from this size on is large. On a path whose delay varies, loss that slow start measures then counts as the path's own, and an
-/// overflow is remembered. A smaller window has too few packets to tell, or many flows beside it.
+/// overflow is remembered. A smaller window has too few packets to tell, or shares the path with many flows.
 pub(super) const LARGE: f64 = 64.0;
 
 /// Bounds of a back-off at loss: at most Reno's, and at an overflowing queue at least Cubic's (RFC 9438).
@@ -94,8 +94,8 @@ impl Steady {
             .map_or(0, |rate| (rate * BURST_TIME.as_secs_f64() / self.datagram as f64).ceil() as u32)
     }
 
-    /// Far more is lost than is attributed to the path: cuts the window, whatever else is known. To half, but first to 0.7 where noise hides
-    /// the queue.
+    /// Far more is lost than is attributed to the path: cuts the window, whatever else is known: to half, or first to 0.7 where noise
+    /// hides the queue.
     fn trip(&mut self, number: PacketNumber, largest_sent: PacketNumber) {
         let is_settled = !matches!(self.mode, Mode::SlowStart(_));
         let is_hidden = self.is_large_and_restless() && is_settled && !self.is_queued;

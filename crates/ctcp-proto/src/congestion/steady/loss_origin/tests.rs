@@ -4,13 +4,25 @@ const WINDOW: f64 = 50.0;
 
 /// Processes packets from number `from` on, with every `every`-th lost (0: none). Returns the verdicts and the next number.
 fn feed(origin: &mut LossOrigin, from: u64, count: u64, every: u64, is_calm: bool) -> (Vec<Verdict>, u64) {
+    feed_with(0.0, origin, from, count, every, is_calm)
+}
+
+/// The same with an average over so many packets.
+fn feed_with(
+    memory: f64,
+    origin: &mut LossOrigin,
+    from: u64,
+    count: u64,
+    every: u64,
+    is_calm: bool,
+) -> (Vec<Verdict>, u64) {
     let verdicts = (from..from + count)
         .filter_map(|number| {
             let is_lost = every > 0 && number.is_multiple_of(every);
             origin.on_fate(
                 Fate { now: Instant::from_millis(number), number: PacketNumber(number), is_lost, is_calm },
                 Doubt { at_once: 2, do_singles_count: true },
-                0.0,
+                memory,
             )
         })
         .collect();
@@ -91,16 +103,8 @@ fn packets_that_overshot_an_invisible_queue_do_not_count() {
 fn a_round_trip_of_losses_hardly_counts_with_a_long_memory() {
     let seen = |memory| {
         let mut origin = LossOrigin::default();
-        (1..=2_000_u64).for_each(|number| {
-            let is_lost = if number > 1_800 { number % 2 == 0 } else { number % 10 == 0 };
-            let fate = Fate {
-                now: Instant::from_millis(number),
-                number: PacketNumber(number),
-                is_lost,
-                is_calm: true,
-            };
-            origin.on_fate(fate, Doubt { at_once: 2, do_singles_count: true }, memory);
-        });
+        let (_, next) = feed_with(memory, &mut origin, 1, 1_800, 10, true);
+        feed_with(memory, &mut origin, next, 200, 2, true);
         origin.seen()
     };
     assert!(seen(0.0) > 0.3, "{}", seen(0.0));
