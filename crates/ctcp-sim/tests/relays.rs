@@ -96,7 +96,7 @@ fn the_flows_of_a_butterfly_share_its_links() {
     // get two links in all. Only what both sinks want, if the middle combines it, gets four: `ctcp-coding`,
     // `tests/butterfly.rs`.
     let cut = 0.95 * MEGABITS;
-    const SEEDS: u64 = 6;
+    const SEEDS: u64 = 12;
     let (mut means, mut mean_of_lower) = ([0.0; 2], 0.0);
     for seed in 1..=SEEDS {
         let mut butterfly = Relayed::butterfly(seed, &link(0.05), HopRepair::Combinations);

@@ -58,6 +58,7 @@ mod noise;
 mod pause;
 mod peak;
 mod push;
+mod response;
 mod samples;
 mod share;
 mod slow_start;
@@ -74,6 +75,7 @@ use loss_origin::{Fate, LossOrigin};
 use neighbours::Neighbours;
 use peak::Peak;
 use push::{Found, MORE, Push};
+use response::Response;
 use share::Share;
 use slow_start::{LONG, MANY, SlowStart};
 use tally::{Tally, arrival_rate, seconds_ratio};
@@ -206,6 +208,7 @@ pub(super) struct Steady {
     regain: Option<f64>,
     /// The window that overflowed a queue hidden by noise.
     ceiling: Ceiling,
+    response: Response,
 }
 
 impl Steady {
@@ -245,6 +248,7 @@ impl Steady {
             neighbours: Neighbours::default(),
             regain: None,
             ceiling: Ceiling::default(),
+            response: Response::default(),
             datagram,
             packet: datagram as f64,
         }
@@ -305,6 +309,7 @@ impl Steady {
         let mean = tally.samples.mean().unwrap_or(acked.rtt.smoothed);
         let found = self.push.on_round(tally.acked, took, mean, self.tokens);
         self.origin.on_round(acked.now, acked.rtt.smoothed);
+        self.compare_losses(&tally);
         self.ceiling.on_round();
         if self.careful_until.is_some_and(|until| acked.now > until) {
             self.careful_until = None;

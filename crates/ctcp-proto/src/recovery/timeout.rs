@@ -24,6 +24,11 @@ const PROBE_INTERVAL_MAX_UNKNOWN: Duration = Duration::from_secs(3);
 const BURST_PROBES_MAX: u32 = 16;
 const BURST_PROBES: u32 = 4;
 
+/// The most packets of a probe where bursts are not known. They are at most this share of what the path delivered, so that they do no harm even if
+/// many flows probe at the same time.
+const DOUBLED_MAX: u32 = 8;
+const PROBES_SHARE: f64 = 0.25;
+
 /// Maximum exponent of the back-off, whatever the round-trip time.
 const BACKOFF_MAX: u32 = 10;
 
@@ -63,13 +68,19 @@ impl ProbeTimeout {
     }
 
     /// How many packets to send as a probe: two after an unanswered one, the maximum of RFC 9002 6.2.4. With a fifth of the packets lost,
-    /// silence is often just the loss of a probe. More on a path that is known to lose packets in bursts of `burst_length`, but half as many
-    /// each time after the fourth.
-    pub(crate) fn packets(&self, burst_length: u32) -> u8 {
+    /// silence is often just the loss of a probe. A burst of losses ends only when more is sent. So they are up to [`DOUBLED_MAX`] from the
+    /// second to the fourth probe, if that is little for the path, which delivers `delivered` packets until the next one. Where bursts are known
+    /// to have `burst_length`, as many at once, and half as many each time after the fourth.
+    pub(crate) fn packets(&self, burst_length: u32, delivered: f64) -> u8 {
         let usual = if self.backoff > 1 { 2 } else { 1 };
+        let doubled = match self.backoff {
+            unanswered @ 2..=BURST_PROBES => (1 << unanswered).min(DOUBLED_MAX),
+            _ => 0,
+        };
+        let little = ((delivered * PROBES_SHARE) as u32).min(doubled);
         let burst =
             burst_length.min(BURST_PROBES_MAX) >> self.backoff.saturating_sub(BURST_PROBES).min(BACKOFF_MAX);
-        usual.max(burst as u8)
+        usual.max(burst.max(little) as u8)
     }
 
     /// The deadline passed. The next interval is twice as long.
@@ -196,16 +207,19 @@ mod tests {
 
     #[test]
     fn a_probe_has_more_packets_where_losses_come_in_bursts_and_fewer_from_the_fifth_on() {
-        let packets = |burst_length| {
+        let packets = |burst_length, delivered| {
             let mut probe = ProbeTimeout::new();
             [(); 6].map(|()| {
                 probe.on_timeout();
-                probe.packets(burst_length)
+                probe.packets(burst_length, delivered)
             })
         };
-        assert_eq!(packets(1), [1, 2, 2, 2, 2, 2]);
-        assert_eq!(packets(10), [10, 10, 10, 10, 5, 2]);
-        assert_eq!(packets(1_000), [16, 16, 16, 16, 8, 4]);
+        assert_eq!(packets(1, 0.0), [1, 2, 2, 2, 2, 2]);
+        assert_eq!(packets(10, 0.0), [10, 10, 10, 10, 5, 2]);
+        assert_eq!(packets(1_000, 1e9), [16, 16, 16, 16, 8, 4]);
+        // Where bursts are not known, a quarter of what the path delivers is little.
+        assert_eq!(packets(1, 1e9), [1, 4, 8, 8, 2, 2]);
+        assert_eq!(packets(1, 24.0), [1, 4, 6, 6, 2, 2]);
     }
 
     #[test]

@@ -49,6 +49,9 @@ const CALM_WINDOWS: f64 = 4.0;
 /// overflow is remembered. A smaller window has too few packets to tell, or shares the path with many flows.
 pub(super) const LARGE: f64 = 64.0;
 
+/// If larger windows lose more, a window from this size on is cut as CUBIC does, and the overflow is remembered. Among many flows it is smaller.
+const MANY_ENOUGH: f64 = 32.0;
+
 /// Bounds of a back-off at loss: at most Reno's, and at an overflowing queue at least Cubic's (RFC 9438).
 const BACK_OFF_HARDEST: f64 = 0.5;
 pub(super) const BACK_OFF_OVERFLOW: f64 = BETA;
@@ -88,6 +91,16 @@ impl Steady {
         }
     }
 
+    /// A round trip is over: the path's own loss is at most that of smaller windows.
+    pub(super) fn compare_losses(&mut self, round: &Tally) {
+        let dispersion = self.origin.dispersion();
+        let found = self.response.on_round(self.in_flight(), round.acked, round.lost, dispersion);
+        let is_settled = !matches!(self.mode, Mode::SlowStart(_));
+        if let Some(loss) = found.filter(|_| is_settled) {
+            self.origin.limit(loss);
+        }
+    }
+
     /// How many packets the pacer lets go at once.
     fn sent_at_once(&self) -> u32 {
         self.pacing_rate()
@@ -95,10 +108,12 @@ impl Steady {
     }
 
     /// Far more is lost than is attributed to the path: cuts the window, whatever else is known: to half, or first to 0.7 where noise
-    /// hides the queue.
+    /// hides the queue or loss shows it.
     fn trip(&mut self, number: PacketNumber, largest_sent: PacketNumber) {
         let is_settled = !matches!(self.mode, Mode::SlowStart(_));
-        let is_hidden = self.is_large_and_restless() && is_settled && !self.is_queued;
+        let is_noise = self.is_large_and_restless() && !self.is_queued;
+        let is_short = self.response.is_found() && self.tokens >= MANY_ENOUGH;
+        let is_hidden = is_settled && (is_noise || is_short);
         // As CUBIC does, unless that was not enough.
         let is_soft = is_hidden && !self.ceiling.is_recent();
         let before = self.tokens;

@@ -251,6 +251,12 @@ impl LossOrigin {
         self.proven = self.proven.max(share);
     }
 
+    /// Smaller windows lost this fraction, so the path loses no more by itself.
+    pub(super) fn limit(&mut self, share: f64) {
+        self.calm = self.calm.min(share);
+        self.proven = self.proven.min(share);
+    }
+
     /// Ends an experiment without a verdict.
     pub(super) fn abandon(&mut self) {
         self.experiment = None;

@@ -96,7 +96,9 @@ impl Path {
     /// A probe time-out has passed.
     pub(crate) fn on_probe_timeout(&mut self, now: Instant) {
         self.owed.probe.on_timeout();
-        self.owed.probes = self.owed.probe.packets(self.admission.controller.burst_length());
+        let rate = self.measured.delivery.maximum().unwrap_or(0.0);
+        let delivered = rate * self.probe_interval().as_secs_f64() / self.owed.mtu.current() as f64;
+        self.owed.probes = self.owed.probe.packets(self.admission.controller.burst_length(), delivered);
         self.on_hop_answer(now);
     }
 
