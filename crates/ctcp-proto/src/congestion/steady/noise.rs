@@ -22,8 +22,10 @@ const WEIGHT: f64 = 1.0 / 8.0;
 const NOISY: (f64, f64) = (1.0 / 45.0, 1.0);
 const CALMED: (f64, f64) = (1.0 / 80.0, 0.6);
 
-/// Nor with a window below this.
+/// Nor with a window below this, which has too few packets to tell. But what larger windows showed is believed for as many series, up to
+/// so many: a burst of losses leaves a small window on a path that is as noisy as before.
 const WINDOW_CALMED: f64 = 6.0;
+const BELIEVED_MAX: u32 = 8;
 
 /// Number of round trips of which the quietest counts.
 const QUIETEST: usize = 6;
@@ -36,6 +38,8 @@ pub(super) struct Noise {
     average: f64,
     noises: [Option<Duration>; QUIETEST],
     is_noisy: bool,
+    /// Noisy series of larger windows that a smaller one has not used up.
+    believed: u32,
 }
 
 impl Noise {
@@ -54,7 +58,14 @@ impl Noise {
         let share = self.quietest().as_secs_f64() / mean.as_secs_f64().max(1e-9);
         let (least, packets) = if self.is_noisy { CALMED } else { NOISY };
         let window_min = if self.is_noisy { WINDOW_CALMED } else { NOISE_WINDOW_MIN };
-        self.is_noisy = window >= window_min && share > least && share * window > packets;
+        let is_believed = self.is_noisy && window < WINDOW_CALMED && self.believed > 0;
+        let looks_noisy = share > least && (share * window > packets || is_believed);
+        if is_believed {
+            self.believed -= 1;
+        } else if looks_noisy && window >= NOISE_WINDOW_MIN {
+            self.believed = (self.believed + 1).min(BELIEVED_MAX);
+        }
+        self.is_noisy = looks_noisy && (window >= window_min || is_believed);
     }
 
     /// The noise of the quietest recent round trip.
@@ -117,6 +128,10 @@ mod tests {
         (0..QUIETEST).for_each(|_| noise.on_samples(&samples(4_000), 64.0));
         assert!(noise.is_noisy());
         noise.on_samples(&samples(4_000), 4.0);
+        assert!(noise.is_noisy(), "larger windows have shown it");
+        (0..BELIEVED_MAX).for_each(|_| noise.on_samples(&samples(4_000), 4.0));
         assert!(!noise.is_noisy(), "too few packets to tell it from a queue");
+        noise.on_samples(&samples(4_000), 11.0);
+        assert!(!noise.is_noisy(), "no noise is found with so few packets");
     }
 }
