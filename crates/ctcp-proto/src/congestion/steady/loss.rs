@@ -6,6 +6,7 @@ use super::ceiling::Ceiling;
 use super::hold::Hold;
 use super::loss_origin::{Fate, Verdict};
 use super::peak::Peak;
+use super::response::Response;
 use super::slow_start::SlowStart;
 use super::tally::Tally;
 use super::{BeforeTimeout, COMPETE_MIN, INITIAL_WINDOW, Mode, Steady, TOKENS_MIN, seconds_ratio};
@@ -91,12 +92,15 @@ impl Steady {
         }
     }
 
-    /// A round trip is over: the path's own loss is at most that of smaller windows.
+    /// A round trip is over: the path's own loss is at most that of smaller windows. Those of slow start do not count, which overshoots.
     pub(super) fn compare_losses(&mut self, round: &Tally) {
+        if matches!(self.mode, Mode::SlowStart(_)) {
+            self.response = Response::default();
+            return;
+        }
         let dispersion = self.origin.dispersion();
         let found = self.response.on_round(self.in_flight(), round.acked, round.lost, dispersion);
-        let is_settled = !matches!(self.mode, Mode::SlowStart(_));
-        if let Some(loss) = found.filter(|_| is_settled) {
+        if let Some(loss) = found {
             self.origin.limit(loss);
         }
     }
