@@ -18,7 +18,8 @@
 //!   changes, because then a queue overflows.
 //! - A timeout is followed by eight packets, and the window is regained quickly: half of it, or all of it where the path loses in bursts.
 //! - Independently of delay, much more loss than the path's own halves the window ([`Breaker`]). Among many flows a full queue looks like a
-//!   lossy path. Where noise hides a queue, the window that overflowed it is remembered ([`Ceiling`]).
+//!   lossy path. Where noise hides a queue, the window that overflowed it is remembered ([`Ceiling`]). Loss that
+//!   rises with the window is not the path's own ([`Response`]).
 //!
 //! ```text
 //!              queue seen, full without queue, or loss while delay changes

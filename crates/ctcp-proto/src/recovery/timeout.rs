@@ -68,9 +68,11 @@ impl ProbeTimeout {
     }
 
     /// How many packets to send as a probe: two after an unanswered one, the maximum of RFC 9002 6.2.4. With a fifth of the packets lost,
-    /// silence is often just the loss of a probe. A burst of losses ends only when more is sent. So they are up to [`DOUBLED_MAX`] from the
-    /// second to the fourth probe, if that is little for the path, which delivers `delivered` packets until the next one. Where bursts are known
-    /// to have `burst_length`, as many at once, and half as many each time after the fourth.
+    /// silence is often just the loss of a probe.
+    ///
+    /// A burst of losses ends only when more is sent. So the second to the fourth probe have up to [`DOUBLED_MAX`] packets if that is little of
+    /// the `delivered` ones, which the path delivers until the next probe. If bursts are known to have `burst_length` packets, each of the first
+    /// four probes has as many, and each later one half of the one before.
     pub(crate) fn packets(&self, burst_length: u32, delivered: f64) -> u8 {
         let usual = if self.backoff > 1 { 2 } else { 1 };
         let doubled = match self.backoff {

@@ -51,7 +51,7 @@ const CALM_WINDOWS: f64 = 4.0;
 pub(super) const LARGE: f64 = 64.0;
 
 /// If larger windows lose more, a window from this size on is cut as CUBIC does, and the overflow is remembered. Among many flows it is smaller.
-const MANY_ENOUGH: f64 = 32.0;
+const SHOWN_FROM: f64 = 32.0;
 
 /// Bounds of a back-off at loss: at most Reno's, and at an overflowing queue at least Cubic's (RFC 9438).
 const BACK_OFF_HARDEST: f64 = 0.5;
@@ -82,7 +82,7 @@ impl Steady {
             Some(Verdict::Ours) => {
                 self.careful_until = Some(fate.now + CAREFUL);
                 self.regain = None;
-                self.limit_to_delivered(self.rtt.map(|rtt| self.base.empty(&rtt)));
+                self.limit_to(self.rtt.and_then(|rtt| self.delivered_in(self.base.empty(&rtt))));
                 if let Mode::Hold(hold) = &mut self.mode {
                     hold.slow_down();
                 }
@@ -116,8 +116,8 @@ impl Steady {
     fn trip(&mut self, number: PacketNumber, largest_sent: PacketNumber) {
         let is_settled = !matches!(self.mode, Mode::SlowStart(_));
         let is_noise = self.is_large_and_restless() && !self.is_queued;
-        let is_short = self.response.is_found() && self.tokens >= MANY_ENOUGH;
-        let is_hidden = is_settled && (is_noise || is_short);
+        let is_shown = self.response.is_found() && self.tokens >= SHOWN_FROM;
+        let is_hidden = is_settled && (is_noise || is_shown);
         // As CUBIC does, unless that was not enough.
         let is_soft = is_hidden && !self.ceiling.is_recent();
         let before = self.tokens;
@@ -125,14 +125,15 @@ impl Steady {
         if !self.back_off_once(number, largest_sent, beta) {
             return;
         }
-        let delivered = self.rtt.and_then(|rtt| self.delivered_in(rtt.smoothed)).unwrap_or(before);
-        self.ceiling = if is_hidden { Ceiling::at(delivered.min(before)) } else { Ceiling::default() };
+        let delivered = self.rtt.and_then(|rtt| self.delivered_in(rtt.smoothed));
+        let overflowed = delivered.map_or(before, |delivered| delivered.min(before));
+        self.ceiling = if is_hidden { Ceiling::at(overflowed) } else { Ceiling::default() };
         // The queue cannot be longer than this. An older value may be that of another link.
         let highest = self.tally.highest.max(self.recent.highest);
         let queue = highest.saturating_sub(self.rtt.map_or(highest, |rtt| rtt.minimum_ever));
         self.highest_queue = queue.max(self.highest_queue / 2);
         // The window may be far larger than what arrives.
-        self.limit_to_delivered(self.rtt.map(|rtt| rtt.smoothed));
+        self.limit_to(delivered);
         if let Mode::SlowStart(start) = self.mode {
             self.learn_from(&start);
         }
@@ -153,9 +154,8 @@ impl Steady {
         }
     }
 
-    /// Limits the window to what the link delivers in `time`, if both are known.
-    fn limit_to_delivered(&mut self, time: Option<Duration>) {
-        let delivered = time.and_then(|time| self.delivered_in(time));
+    /// Limits the window to what the link delivers, if that is known.
+    fn limit_to(&mut self, delivered: Option<f64>) {
         let limited = self.tokens.min(delivered.unwrap_or(self.tokens)).max(TOKENS_MIN);
         if limited < self.tokens {
             self.tokens = limited;

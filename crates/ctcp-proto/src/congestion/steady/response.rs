@@ -57,7 +57,7 @@ impl Response {
     }
 
     fn compare(&self, dispersion: f64) -> Option<f64> {
-        // The first ones are the latest.
+        // The places that are still empty are the last ones.
         let count = self.trips.iter().flatten().count();
         let mut trips = self.trips.map(Option::unwrap_or_default);
         let trips = trips.get_mut(..count).filter(|trips| trips.len() >= ROUNDS_MIN)?;
