@@ -50,6 +50,7 @@ mod base;
 mod breaker;
 mod calm;
 mod ceiling;
+mod growing;
 mod headroom;
 mod hold;
 mod loss;
@@ -71,7 +72,7 @@ use breaker::Breaker;
 use calm::own_queue;
 use ceiling::Ceiling;
 use hold::{Hold, Seen, Step};
-use loss::{BACK_OFF_OVERFLOW, LARGE};
+use loss::BACK_OFF_OVERFLOW;
 use loss_origin::{Fate, LossOrigin};
 use neighbours::Neighbours;
 use peak::Peak;
@@ -109,13 +110,6 @@ const TARGET_DEVIATIONS: f64 = 2.0;
 
 /// The target is at most half of the longest queue seen, unless that is below this fraction of the base.
 const SHORT: u32 = 32;
-
-/// How far the window may exceed what the delivery rate supports, in targets and in packets (an ACK acknowledges two).
-const CAP_TARGETS: f64 = 1.5;
-const CAP_PACKETS: f64 = 2.5;
-
-/// Where the queue stays short, a large window may exceed it by this fraction of the path.
-const CAP_ROOM: u32 = 8;
 
 /// The fraction of a datagram above which packets count as full. A transfer leaves out only what headers may need.
 const FULL: f64 = 15.0 / 16.0;
@@ -436,37 +430,6 @@ impl Steady {
         }
         let is_time = self.base.is_restless() && queue > self.target(&acked.rtt) / 2 && !self.is_lossy;
         self.push.is_running() || is_time && self.push.begin(self.tokens)
-    }
-
-    fn on_hold_ack(&mut self, acked: &Acked, hold: Hold) {
-        if acked.is_app_limited && self.tokens >= INITIAL_WINDOW {
-            self.regain = None;
-            return;
-        }
-        let (base, target) = (self.base.empty(&acked.rtt), self.target(&acked.rtt));
-        if let Some(wanted) = self.regain {
-            if self.tokens < wanted {
-                if acked.rtt.standing < base + target {
-                    self.tokens += 1.0;
-                }
-                return;
-            }
-            self.regain = None;
-        }
-        if hold.is_learning() {
-            let delivered = self.delivered_in(base + target / 2).unwrap_or(self.tokens);
-            self.tokens = self.tokens.max(delivered).min(WINDOW_MAX);
-        }
-        let beyond = target.mul_f64(CAP_TARGETS);
-        let beyond =
-            if hold.sees_room() && self.tokens >= LARGE { beyond.max(base / CAP_ROOM) } else { beyond };
-        let room = self.delivered_in(base + beyond);
-        // What an application sends is only a lower bound of what the path delivers.
-        let unused = if acked.is_app_limited { INITIAL_WINDOW } else { 0.0 };
-        let cap = room.map_or(WINDOW_MAX, |room| (room + CAP_PACKETS).max(unused).min(WINDOW_MAX));
-        if acked.rtt.standing < base + target && self.tokens < cap {
-            self.tokens += self.ceiling.limit(self.tokens, hold.growth()) / self.tokens.max(1.0);
-        }
     }
 
     /// Packets that may be in flight: the tokens, increased by the path's own loss.

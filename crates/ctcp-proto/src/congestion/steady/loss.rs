@@ -210,7 +210,7 @@ impl Steady {
     /// A packet was lost.
     pub(super) fn answer_loss(&mut self, lost: &Lost) {
         let rtt = &lost.rtt;
-        self.tally.lost += 1;
+        self.tally.on_loss(lost.number);
         let after = self.neighbours.after(lost.number).unwrap_or(rtt.latest);
         let is_calm = self.is_calm(rtt, self.neighbours.before(lost.number).max(after));
         self.on_fate(Fate { now: lost.now, number: lost.number, is_lost: true, is_calm }, lost.largest_sent);

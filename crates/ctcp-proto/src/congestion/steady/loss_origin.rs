@@ -41,8 +41,11 @@ const WINDOWS_MAX: f64 = 4.0;
 /// A queue that was once longer than this, and than three tenths of the path, is visible before it overflows.
 const VISIBLE_MIN: Duration = Duration::from_millis(4);
 
-/// Below this window an experiment takes too many round trips, and an error costs only a few packets.
+/// Below this window an error costs only a few packets.
 const WINDOW_TOO_SMALL: f64 = 3.0;
+
+/// Below this window an experiment takes more than [`WINDOWS_MAX`] round trips, in which the window does not grow.
+const WINDOW_TO_EXPERIMENT: f64 = PACKETS_MIN / WINDOWS_MAX;
 
 /// Minimum interval until loss found to be congestion is tested again.
 const REST: Duration = Duration::from_secs(3);
@@ -146,7 +149,7 @@ impl LossOrigin {
     }
 
     fn may_experiment(&self, window: f64) -> bool {
-        self.experiment.is_none() && !self.is_queue_visible && window >= WINDOW_TOO_SMALL
+        self.experiment.is_none() && !self.is_queue_visible && window >= WINDOW_TO_EXPERIMENT
     }
 
     /// Three standard deviations of the average, but at least the plain margin.

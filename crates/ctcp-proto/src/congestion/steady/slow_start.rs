@@ -31,6 +31,9 @@ const MORE_PACKETS: f64 = 1.25;
 /// Minimum number of packets for an estimate of the path's loss.
 const PACKETS_MIN: u32 = 24;
 
+/// If the first round trip loses more, it may have filled a queue.
+const FIRST_LOSS_MAX: f64 = 0.35;
+
 /// On a path whose delay varies by itself, slow start ends when the number of arrivals grows by less than this factor twice in a row.
 const SLOW: f64 = 1.3;
 const SLOW_ROUNDS: u32 = 2;
@@ -64,12 +67,20 @@ pub(super) struct SlowStart {
 }
 
 impl SlowStart {
-    /// The path's own loss: that of all round trips without a trend, or else the lowest of any round trip without a queue.
+    /// The path's own loss: that of all round trips without a trend but the last, or else the lowest of any round trip without a queue.
     pub(super) fn least_loss(&self) -> f64 {
-        let (acked, lost) = self.calm_before;
+        let (acked, lost) = if self.is_first_telling() { self.calm } else { self.calm_before };
         let all = acked + lost;
         let calm = (all >= PACKETS_MIN).then(|| f64::from(lost) / f64::from(all));
         calm.or(self.least_loss).unwrap_or(0.0)
+    }
+
+    /// Whether the first round trip measures the path's loss, though there is none before it: most packets arrived, so it hardly filled a queue.
+    fn is_first_telling(&self) -> bool {
+        let (acked, lost) = self.calm;
+        self.rounds <= 1
+            && acked >= PACKETS_MIN
+            && f64::from(lost) <= FIRST_LOSS_MAX * f64::from(acked + lost)
     }
 
     /// A packet was acknowledged. `round` is the current round trip, and `recent` the latest stretch of samples, if there is one. `mean` is
@@ -137,7 +148,7 @@ impl SlowStart {
         self.slow_rounds = if is_slow && is_restless { self.slow_rounds + 1 } else { 0 };
         if let Some(loss) = round.loss() {
             let is_flat = f64::from(round.acked) < MORE_PACKETS * f64::from(self.acked_before);
-            is_full = is_flat && loss > self.least_loss.unwrap_or(1.0) + MORE_LOSS;
+            is_full = is_flat && !round.is_burst() && loss > self.least_loss.unwrap_or(1.0) + MORE_LOSS;
             if !is_full && round.highest <= base + CALM {
                 self.least_loss = Some(self.least_loss.map_or(loss, |least| least.min(loss)));
             }

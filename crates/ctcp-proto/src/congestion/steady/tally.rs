@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use super::samples::Samples;
+use crate::PacketNumber;
 
 /// Minimum number of packets for a loss rate.
 const PACKETS_MIN: u32 = 16;
@@ -14,6 +15,11 @@ const OVERFLOW: f64 = 0.05;
 /// Maximum loss that is taken for the path's own.
 const OWN_MAX: f64 = 0.35;
 
+/// Losses are a burst if the mean row has at least so many packets and no sample exceeds the smallest by this factor. A queue that overflows
+/// drops few in a row, unless it is very short compared with the flight. Then its delay shows.
+const BURST_ROW: u32 = 5;
+const BURST_DELAY: f64 = 1.5;
+
 /// Minimum span of a trend as a fraction of the base.
 const MOVE_MIN: u32 = 32;
 
@@ -24,6 +30,9 @@ pub(super) struct Tally {
     pub(super) highest: Duration,
     pub(super) acked: u32,
     pub(super) lost: u32,
+    /// Rows of lost packets whose numbers follow each other, and the last number.
+    rows: u32,
+    last_lost: Option<PacketNumber>,
     pub(super) samples: Samples,
 }
 
@@ -38,6 +47,20 @@ impl Tally {
         self.lowest = Some(self.lowest.map_or(rtt, |lowest| lowest.min(rtt)));
         self.highest = self.highest.max(rtt);
         self.acked += 1;
+    }
+
+    /// A packet was lost.
+    pub(super) fn on_loss(&mut self, number: PacketNumber) {
+        let follows = self.last_lost.is_some_and(|last| last.0 + 1 == number.0);
+        self.rows += u32::from(!follows);
+        self.last_lost = Some(number);
+        self.lost += 1;
+    }
+
+    /// Whether the path lost packets in a burst, which says nothing about its queue.
+    pub(super) fn is_burst(&self) -> bool {
+        let lowest = self.lowest.unwrap_or_default();
+        self.lost >= BURST_ROW * self.rows.max(1) && self.highest <= lowest.mul_f64(BURST_DELAY)
     }
 
     /// Whether samples rise or fall over the round trip, as with a queue, on a path of `base`. Noise does not count, and neither does a
@@ -56,7 +79,7 @@ impl Tally {
         let own = own.min(OWN_MAX);
         let noticed = own.max(OVERFLOW);
         let usual = (own + OVERFLOW) * all + (noticed * (1.0 - noticed) * all).sqrt();
-        self.lost >= 2 && f64::from(self.lost) > usual && self.is_moving(base)
+        self.lost >= 2 && !self.is_burst() && f64::from(self.lost) > usual && self.is_moving(base)
     }
 
     /// The excess of the smallest sample over `base`, which is a queue, since noise spares some samples.
@@ -89,7 +112,8 @@ mod tests {
     const BASE: Duration = Duration::from_millis(20);
 
     fn tally(micros: impl IntoIterator<Item = u64>, lost: u32) -> Tally {
-        let mut tally = Tally { lost, ..Tally::default() };
+        let mut tally = Tally::default();
+        (0..lost).for_each(|number| tally.on_loss(PacketNumber(2 * u64::from(number))));
         for micros in micros {
             tally.on_packet(Duration::from_micros(micros));
             tally.samples.push(Duration::from_micros(micros));
@@ -122,5 +146,19 @@ mod tests {
         assert!(!tally(rising(), 8).is_overflow(BASE, 0.2), "the path always loses so many");
         assert!(!tally(rising(), 2).is_overflow(BASE, 0.0), "bad luck");
         assert!(!tally([20_000; 32], 8).is_overflow(BASE, 0.0), "the path's own");
+    }
+
+    #[test]
+    fn a_row_of_losses_without_delay_is_a_burst() {
+        let round = |highest: u64, lost: &[u64]| {
+            let mut tally = tally([20_000, highest], 0);
+            lost.iter().for_each(|&number| tally.on_loss(PacketNumber(number)));
+            tally.is_burst()
+        };
+        assert!(round(21_000, &[3, 4, 5, 6, 7]));
+        assert!(round(30_000, &[3, 4, 5, 6, 7, 8, 9, 20, 21, 22]), "two rows of five on average");
+        assert!(!round(31_000, &[3, 4, 5, 6, 7]), "a queue");
+        assert!(!round(21_000, &[3, 4, 5, 6, 7, 9]), "two rows of three");
+        assert!(!round(21_000, &[]), "none lost");
     }
 }
