@@ -9,6 +9,9 @@ use crate::congestion::WINDOW_MAX;
 const CAP_TARGETS: f64 = 1.5;
 const CAP_PACKETS: f64 = 2.5;
 
+/// Where the queue stays short, a large window may exceed it by this fraction of the path.
+const CAP_ROOM: u32 = 8;
+
 impl Steady {
     /// A packet was acknowledged.
     pub(super) fn on_hold_ack(&mut self, acked: &Acked, hold: Hold) {
@@ -40,7 +43,7 @@ impl Steady {
         let base = self.base.empty(&acked.rtt);
         let mut beyond = self.target(&acked.rtt).mul_f64(CAP_TARGETS);
         if hold.sees_room() && self.tokens >= LARGE {
-            beyond = beyond.max(base.mul_f64(hold.growth_max(self.tokens)));
+            beyond = beyond.max(base / CAP_ROOM);
         }
         let room = self.delivered_in(base + beyond).map(|room| room * self.sent_per_delivered());
         // What an application sends is only a lower bound of what the path delivers.

@@ -2,7 +2,6 @@
 
 use core::time::Duration;
 
-use super::loss::LARGE;
 use super::seconds_ratio;
 
 /// Number of consecutive back-offs after which another flow must be causing the queue.
@@ -16,9 +15,6 @@ const UNMOVED_MAX: u32 = 2;
 
 /// Maximum growth per round trip as a fraction of the window.
 const GROWTH_MAX: f64 = 1.0 / 8.0;
-
-/// The same for a large window, after so many round trips with a short queue: the link has far more room.
-const GROWTH_MAX_AFTER: [(u32, f64); 2] = [(9, 1.0 / 2.0), (6, 1.0 / 4.0)];
 
 /// Near the target the growth is one packet, or this times the root of a small window. So many small flows grow slowly, and the smallest
 /// catch up.
@@ -151,12 +147,6 @@ impl Hold {
         self.short >= ROOM_ROUNDS
     }
 
-    /// Maximum growth of `tokens` per round trip as a fraction.
-    pub(super) fn growth_max(&self, tokens: f64) -> f64 {
-        let fits = |(rounds, _): &&(u32, f64)| tokens >= LARGE && self.short >= *rounds;
-        GROWTH_MAX_AFTER.iter().find(fits).map_or(GROWTH_MAX, |&(_, most)| most)
-    }
-
     /// A round trip with a window of `tokens` is over.
     pub(super) fn on_round(&mut self, tokens: f64, seen: &Seen) -> Step {
         if self.is_settling {
@@ -171,7 +161,7 @@ impl Hold {
         self.rate = seen.rate;
         self.back_offs = 0;
         let least = (GROWTH_LEAST * tokens.sqrt()).min(1.0);
-        let faster = (self.growth * 2.0).min(tokens * self.growth_max(tokens)).max(least);
+        let faster = (self.growth * 2.0).min(tokens * GROWTH_MAX).max(least);
         let faster = faster.max(self.way_back(tokens, seen));
         let is_short = seen.queue < seen.target / 2;
         self.short = if is_short && !seen.is_lossy { self.short.saturating_add(1) } else { 0 };
@@ -300,19 +290,6 @@ mod tests {
             })
             .collect();
         assert_eq!(rooms, [false, false, false, true, false, false]);
-    }
-
-    #[test]
-    fn a_large_window_grows_ever_faster_while_the_queue_stays_short() {
-        let most = |tokens: f64| {
-            let mut hold = Hold::new();
-            [(); 10].map(|()| {
-                hold.on_round(tokens, &seen(Duration::ZERO));
-                hold.growth_max(tokens)
-            })
-        };
-        assert_eq!(most(64.0), [0.125, 0.125, 0.125, 0.125, 0.125, 0.25, 0.25, 0.25, 0.5, 0.5]);
-        assert_eq!(most(63.0), [0.125; 10]);
     }
 
     #[test]

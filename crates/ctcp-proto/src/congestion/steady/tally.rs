@@ -16,9 +16,11 @@ const OVERFLOW: f64 = 0.05;
 const OWN_MAX: f64 = 0.35;
 
 /// Losses are a burst if the mean row has at least so many packets and no sample exceeds the smallest by this factor. A queue that overflows
-/// drops few in a row, unless it is very short compared with the flight. Then its delay shows.
+/// drops few in a row, unless it is very short compared with the flight. Then its delay shows. With more rows than this, the loss rate tells
+/// enough.
 const BURST_ROW: u32 = 5;
 const BURST_DELAY: f64 = 1.5;
+const BURST_ROWS_MAX: u32 = 4;
 
 /// Minimum span of a trend as a fraction of the base.
 const MOVE_MIN: u32 = 32;
@@ -59,8 +61,8 @@ impl Tally {
 
     /// Whether the path lost packets in a burst, which says nothing about its queue.
     pub(super) fn is_burst(&self) -> bool {
-        let lowest = self.lowest.unwrap_or_default();
-        self.lost >= BURST_ROW * self.rows.max(1) && self.highest <= lowest.mul_f64(BURST_DELAY)
+        let is_undelayed = self.highest <= self.lowest.unwrap_or_default().mul_f64(BURST_DELAY);
+        (1..=BURST_ROWS_MAX).contains(&self.rows) && self.lost >= BURST_ROW * self.rows && is_undelayed
     }
 
     /// Whether samples rise or fall over the round trip, as with a queue, on a path of `base`. Noise does not count, and neither does a
@@ -160,5 +162,7 @@ mod tests {
         assert!(!round(31_000, &[3, 4, 5, 6, 7]), "a queue");
         assert!(!round(21_000, &[3, 4, 5, 6, 7, 9]), "two rows of three");
         assert!(!round(21_000, &[]), "none lost");
+        let rows: Vec<u64> = (0..5).flat_map(|row| (0..5).map(move |packet| 10 * row + packet)).collect();
+        assert!(round(21_000, &rows[..20]) && !round(21_000, &rows), "many rows");
     }
 }
