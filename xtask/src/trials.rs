@@ -1,9 +1,11 @@
 //! `cargo xtask trials`: congestion control on random networks in virtual time, compared with an oracle or with as many
-//! Reno flows, or alongside Cubic.
+//! Reno flows, alongside other flows, on links that change, and after pauses.
 
+mod changes;
 mod crowd;
 mod oracle;
 mod path;
+mod pauses;
 mod run;
 mod shared;
 

@@ -17,16 +17,20 @@ use super::oracle::Oracle;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trial {
     pub(super) path: RandomPath,
+    /// Selects which packets of the path are lost or late.
+    pub(super) luck: u64,
+    /// A transfer takes at least so many round trips.
+    pub(super) rounds: u32,
 }
 
 impl Trial {
-    pub(super) fn draw(seed: u64) -> Self {
-        Self { path: RandomPath::draw(seed) }
+    pub(super) fn draw(seed: u64, luck: u64, rounds: u32) -> Self {
+        Self { path: RandomPath::draw(seed), luck, rounds }
     }
 
-    /// 100 round trips or five seconds, whichever is longer, but limited to about `packets_max` packets.
+    /// That many round trips or five seconds, whichever is longer, but limited to about `packets_max` packets.
     pub(super) fn time(&self, packets_max: u64) -> Duration {
-        let whole = (self.path.rtt * 100).max(Duration::from_secs(5));
+        let whole = (self.path.rtt * self.rounds).max(Duration::from_secs(5));
         let sent =
             self.path.rate.time_to_send(1_500).saturating_mul(u32::try_from(packets_max).unwrap_or(u32::MAX));
         whole.min(sent.max(self.path.rtt * 30))
@@ -46,7 +50,8 @@ impl Trial {
 
     fn pair(&self, transport: &TransportConfig, size: u64) -> Pair {
         let script = Script::of_client(vec![StreamPlan::upload(Duration::ZERO, size)]);
-        let mut pair = Pair::new(self.path.seed, &self.path.config(), transport, &script);
+        let seed = self.path.seed + (self.luck << 32);
+        let mut pair = Pair::new(seed, &self.path.config(), transport, &script);
         pair.simulation.set_scrutiny(ctcp_sim::Scrutiny::LIGHT);
         pair
     }
@@ -154,7 +159,7 @@ mod tests {
             jitter: Duration::ZERO,
             queue: 17,
         };
-        let trial = Trial { path };
+        let trial = Trial { path, luck: 0, rounds: 100 };
         let transport = super::super::transport("default").expect("it exists");
         let time = Duration::from_secs(3);
         let bytes = trial.oracle_bytes(&transport, time);

@@ -7,13 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 use ctcp_proto::PathMode;
-use ctcp_repro::random_path::RandomPath;
 use ctcp_sim::measure::goodput_share;
 
-use super::crowd;
 use super::path::{Transfer, Trial};
-use super::shared;
-use super::transport;
+use super::{changes, crowd, pauses, shared, transport};
 
 /// The options of a run.
 #[derive(Debug, PartialEq, Eq)]
@@ -21,10 +18,18 @@ struct Options {
     /// The first seed, and their number: of paths, or of runs of a cell.
     first: u64,
     seeds: u64,
-    /// Profile, or profile/congestion control.
+    /// Profile, or profile/congestion control, and that of the flow alongside.
     design: String,
+    rival: String,
     /// A transfer takes at most the time in which the link sends this many packets.
     packets: u64,
+    /// A transfer takes at least so many round trips.
+    rounds: u32,
+    /// Transfers over each path, which lose different packets, and the one to trace.
+    lucks: u64,
+    luck: u64,
+    /// Faster paths are left out, in Mbit/s.
+    rate_max: u64,
     /// Threads.
     jobs: usize,
     /// How long a crowd or a shared link is measured.
@@ -41,9 +46,11 @@ impl Options {
 }
 
 /// How the commands are used.
-const USAGE: &str = "trials paths|trace|crowd|shared [--design PROFILE[/CONGESTION]] [--jobs N]; \
-                     paths, trace, shared: [--first SEED]; paths, trace: [--packets N]; paths, shared: [--seeds N]; \
-                     crowd, shared: [--seconds N] [--only TEXT]";
+const USAGE: &str = "trials paths|trace|crowd|shared|changes|pauses [--design PROFILE[/CONGESTION]] [--jobs N]; \
+                     all but crowd: [--first SEED]; all but crowd and trace: [--seeds N]; \
+                     paths, trace: [--packets N] [--rounds N]; paths: [--lucks N] [--rate-max MBIT/S]; trace: [--luck N]; \
+                     crowd, shared: [--seconds N]; all but paths and trace: [--only TEXT]; \
+                     shared: [--rival PROFILE[/CONGESTION]]";
 
 /// Runs what the arguments request.
 ///
@@ -57,6 +64,8 @@ pub(crate) fn run(mut arguments: impl Iterator<Item = String>) -> io::Result<()>
         "trace" => trace(&options),
         "crowd" => crowds(&options),
         "shared" => shared(&options),
+        "changes" => changing(&options),
+        "pauses" => pausing(&options),
         _ => Err(io::Error::other(USAGE)),
     }
 }
@@ -66,7 +75,12 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, String>
         first: 1,
         seeds: 200,
         design: "default".to_owned(),
+        rival: "tcp/cubic".to_owned(),
         packets: u64::MAX,
+        rounds: 100,
+        lucks: 1,
+        luck: 0,
+        rate_max: u64::MAX,
         jobs: 2,
         seconds: 60,
         only: String::new(),
@@ -78,9 +92,14 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, String>
             "--first" => options.first = number()?,
             "--seeds" => options.seeds = number()?,
             "--packets" => options.packets = number()?,
+            "--rounds" => options.rounds = u32::try_from(number()?).map_err(|_| "too many round trips")?,
+            "--luck" => options.luck = number()?,
+            "--lucks" => options.lucks = number()?.max(1),
+            "--rate-max" => options.rate_max = number()?,
             "--jobs" => options.jobs = number()? as usize,
             "--seconds" => options.seconds = number()?,
             "--design" => options.design = value,
+            "--rival" => options.rival = value,
             "--only" => options.only = value,
             _ => return Err(format!("{argument} is not known: {USAGE}")),
         }
@@ -124,21 +143,26 @@ fn in_parallel<T: Send>(
 fn paths(options: &Options) -> io::Result<()> {
     let ours = transport(&options.design)?;
     let mut found = Vec::new();
+    let chosen: Vec<Trial> = (options.first..options.first + options.seeds)
+        .flat_map(|seed| (0..options.lucks).map(move |luck| Trial::draw(seed, luck, options.rounds)))
+        .filter(|trial| trial.path.rate.as_bits_per_second() <= options.rate_max.saturating_mul(1_000_000))
+        .collect();
     let work = |index: usize| {
-        let trial = Trial::draw(options.first + index as u64);
+        let trial = chosen[index];
         let time = trial.time(options.packets);
         let bytes = trial.oracle_bytes(&transport("default").expect("it exists"), time);
         let transfer = (bytes > 0).then(|| trial.transfer(&ours, bytes, time));
-        (trial.path, time, bytes, transfer)
+        (trial, time, bytes, transfer)
     };
-    in_parallel(options.jobs, options.seeds as usize, work, |_, (path, time, bytes, transfer)| {
+    in_parallel(options.jobs, chosen.len(), work, |_, (trial, time, bytes, transfer)| {
+        let path = trial.path;
         let link = goodput_share(bytes, time, path.rate);
         let Some(transfer) = transfer else {
             println!("{:6} {path}: the oracle delivers nothing", path.seed);
             return;
         };
         println!(
-            "{:6} {path}, oracle {link:.3}: {:.3} of it{}, excess {:.3}, dropped {:.3}, acks {:.4}, repairs {:.3}, spurious {} stalls {}",
+            "{:6} {path}, oracle {link:.3}: {:.3} of it{}, excess {:.3}, dropped {:.3}, acks {:.4}, repairs {:.3}, spurious {} stalls {} luck {}",
             path.seed,
             transfer.share,
             if transfer.is_done { "" } else { " UNDONE" },
@@ -148,9 +172,19 @@ fn paths(options: &Options) -> io::Result<()> {
             transfer.redundant,
             transfer.spurious,
             transfer.stalls,
+            trial.luck,
         );
-        found.push((path, transfer));
+        found.push((trial, transfer));
     });
+    summarize(found);
+    Ok(())
+}
+
+fn summarize(mut found: Vec<(Trial, Transfer)>) {
+    if found.is_empty() {
+        println!("no path was chosen");
+        return;
+    }
     let at =
         |sorted: &[f64], share: f64| sorted[((sorted.len() as f64 * share) as usize).min(sorted.len() - 1)];
     let mut shares: Vec<f64> = found.iter().map(|(_, transfer)| transfer.share).collect();
@@ -158,7 +192,10 @@ fn paths(options: &Options) -> io::Result<()> {
     let mut excess: Vec<f64> = found.iter().map(|(_, transfer)| transfer.excess()).collect();
     excess.sort_by(f64::total_cmp);
     println!(
-        "goodput/oracle: median {:.3}, tenth {:.3}, first {:.3}, thousandth {:.3}, worst {:.3}; excess: mean {:.3}, p90 {:.3}, p99 {:.3}, worst {:.3}",
+        "goodput/oracle: mean {:.3}, below 0.65 {} of {}, median {:.3}, tenth {:.3}, first {:.3}, thousandth {:.3}, worst {:.3}; excess: mean {:.3}, p90 {:.3}, p99 {:.3}, worst {:.3}",
+        shares.iter().sum::<f64>() / shares.len() as f64,
+        shares.iter().filter(|&&share| share < 0.65).count(),
+        shares.len(),
         at(&shares, 0.5),
         at(&shares, 0.1),
         at(&shares, 0.01),
@@ -173,24 +210,25 @@ fn paths(options: &Options) -> io::Result<()> {
     print_first("slow", 12, &found);
     found.sort_by(|one, other| other.1.excess().total_cmp(&one.1.excess()));
     print_first("wasteful", 8, &found);
-    Ok(())
 }
 
-fn print_first(what: &str, count: usize, found: &[(RandomPath, Transfer)]) {
-    for (path, transfer) in found.iter().take(count) {
+fn print_first(what: &str, count: usize, found: &[(Trial, Transfer)]) {
+    for (trial, transfer) in found.iter().take(count) {
         println!(
-            "{what} {:6} {path}: {:.3} excess {:.3} dropped {:.3}",
-            path.seed,
+            "{what} {:6} {}: {:.3} excess {:.3} dropped {:.3} luck {}",
+            trial.path.seed,
+            trial.path,
             transfer.share,
             transfer.excess(),
-            transfer.dropped
+            transfer.dropped,
+            trial.luck
         );
     }
 }
 
 fn trace(options: &Options) -> io::Result<()> {
     let ours = transport(&options.design)?;
-    let trial = Trial::draw(options.first);
+    let trial = Trial::draw(options.first, options.luck, options.rounds);
     let time = trial.time(options.packets);
     println!("{}, {:.1} s", trial.path, time.as_secs_f64());
     trial.trace(&ours, time, time / 100);
@@ -216,37 +254,68 @@ fn crowds(options: &Options) -> io::Result<()> {
 fn shared(options: &Options) -> io::Result<()> {
     let cells = options.chosen(shared::cells());
     let ours = transport(&options.design)?;
-    let cubic = transport("tcp/cubic")?;
+    let rival = transport(&options.rival)?;
     let time = Duration::from_secs(options.seconds);
     let others = [
-        (&cubic, 1, PathMode::Aggregate),
+        (&rival, 1, PathMode::Aggregate),
         (&ours, 1, PathMode::Aggregate),
         (&ours, 2, PathMode::Aggregate),
         (&ours, 2, PathMode::Independent),
     ];
-    let seeds = options.seeds as usize;
-    let work = |index: usize| {
-        let cell = cells[index / seeds];
-        let seed = options.first + (index % seeds) as u64;
-        others.map(|other| cell.run(seed, &cubic, other, time))
-    };
-    let mut runs = Vec::new();
-    in_parallel(options.jobs, cells.len() * seeds, work, |index, shares| {
-        runs.push(shares);
-        if runs.len() < seeds {
-            return;
-        }
+    let run = |cell: shared::Shared, seed| others.map(|other| cell.run(seed, &rival, other, time));
+    in_cells(options, &cells, run, |cell, runs| {
         let medians: Vec<_> = (0..others.len())
             .map(|other| shared::medians(&runs.iter().map(|run| run[other]).collect::<Vec<_>>()))
             .collect();
-        runs.clear();
-        print!("{}: two Cubic {}", cells[index / seeds], medians[0]);
+        print!("{cell}: two of {} {}", options.rival, medians[0]);
         for (name, shares) in ["one path", "two", "two independent"].iter().zip(&medians[1..]) {
-            print!(", {name} {shares} kept {:.3}", shares.kept(&medians[0]));
+            print!(
+                ", {name} {shares} kept {:.3} got {:.3}",
+                shares.kept(&medians[0]),
+                shares.got(&medians[0])
+            );
         }
         println!();
     });
     Ok(())
+}
+
+fn changing(options: &Options) -> io::Result<()> {
+    let cells = options.chosen(changes::cells());
+    let ours = transport(&options.design)?;
+    let run = |cell: changes::Changing, seed| cell.run(seed, &ours);
+    in_cells(options, &cells, run, |cell, runs| println!("{cell}: {}", changes::summary(runs)));
+    Ok(())
+}
+
+fn pausing(options: &Options) -> io::Result<()> {
+    let cells = options.chosen(pauses::cells());
+    let ours = transport(&options.design)?;
+    let run = |cell: pauses::Pause, seed| cell.run(seed, &ours);
+    in_cells(options, &cells, run, |cell, runs| {
+        let ended: Vec<_> = runs.iter().flatten().copied().collect();
+        println!("{cell}: {} of {} runs ended, {}", ended.len(), runs.len(), pauses::medians(&ended));
+    });
+    Ok(())
+}
+
+/// Runs every cell with every seed and passes the results of each cell to `take`, in order.
+fn in_cells<C: Copy + Sync, T: Send>(
+    options: &Options,
+    cells: &[C],
+    run: impl Fn(C, u64) -> T + Sync,
+    mut take: impl FnMut(C, &[T]),
+) {
+    let seeds = options.seeds.max(1) as usize;
+    let work = |index: usize| run(cells[index / seeds], options.first + (index % seeds) as u64);
+    let mut runs = Vec::new();
+    in_parallel(options.jobs, cells.len() * seeds, work, |index, result| {
+        runs.push(result);
+        if runs.len() == seeds {
+            take(cells[index / seeds], &runs);
+            runs.clear();
+        }
+    });
 }
 
 #[cfg(test)]
@@ -259,9 +328,9 @@ mod tests {
 
     #[test]
     fn arguments_select_the_trials() {
-        let options =
-            parsed("--first 7 --seeds 3 --design tcp --packets 1000 --only loss").expect("all are known");
-        assert_eq!((options.first, options.seeds, options.packets), (7, 3, 1_000));
+        let options = parsed("--first 7 --seeds 3 --design tcp --packets 1000 --only loss --rounds 25")
+            .expect("all are known");
+        assert_eq!((options.first, options.seeds, options.packets, options.rounds), (7, 3, 1_000, 25));
         assert_eq!((options.design.as_str(), options.only.as_str()), ("tcp", "loss"));
         assert!(parsed("--seeds").is_err() && parsed("--seeds x").is_err() && parsed("--sedes 5").is_err());
     }

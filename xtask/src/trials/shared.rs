@@ -1,4 +1,4 @@
-//! Several paths through one link alongside a Cubic flow.
+//! One path, or several, through one link alongside a flow of another kind.
 
 use core::fmt;
 use core::time::Duration;
@@ -28,9 +28,9 @@ pub(super) struct Shared {
 /// Every cell.
 pub(super) fn cells() -> Vec<Shared> {
     let mut cells = Vec::new();
-    for megabits in [10, 25, 100] {
+    for megabits in [5, 10, 25, 100] {
         for rtt in [20, 60] {
-            for queue in [1.0, 4.0] {
+            for queue in [0.5, 1.0, 4.0] {
                 for loss in [0.0, 0.01] {
                     cells.push(Shared { megabits, rtt: Duration::from_millis(rtt), queue, loss });
                 }
@@ -101,6 +101,11 @@ impl Shares {
     pub(super) fn kept(&self, usual: &Self) -> f64 {
         self.rival / ((usual.rival + usual.other) / 2.0)
     }
+
+    /// What the other flow gets of what one of the rival's kind gets there.
+    pub(super) fn got(&self, usual: &Self) -> f64 {
+        self.other / ((usual.rival + usual.other) / 2.0)
+    }
 }
 
 impl fmt::Display for Shares {
@@ -119,5 +124,6 @@ mod tests {
         let usual = medians(&[shares(0.4, 0.5), shares(0.2, 0.7), shares(0.5, 0.4)]);
         assert_eq!((usual.rival, usual.other), (0.4, 0.5));
         assert!((shares(0.36, 0.6).kept(&usual) - 0.8).abs() < 1e-9);
+        assert!((shares(0.36, 0.54).got(&usual) - 1.2).abs() < 1e-9);
     }
 }

@@ -125,7 +125,7 @@ impl Controller for Thesis {
     }
 
     fn on_loss(&mut self, lost: &Lost) {
-        if self.is_slow_start && self.slow_start.is_behind(lost.number) {
+        if self.is_slow_start && self.slow_start.is_after(lost.number) {
             self.window = (self.window * BACK_OFF).max(WINDOW_MIN);
             self.is_slow_start = false;
         }

@@ -139,7 +139,7 @@ impl Controller for Vegas {
     }
 
     fn on_ack(&mut self, acked: &Acked) {
-        if self.round.is_behind(acked.number) {
+        if self.round.is_after(acked.number) {
             self.finish_round();
             self.round.begin(acked.largest_sent);
         }

@@ -183,7 +183,7 @@ impl Controller for Ctcp {
         self.rtt = Some(acked.rtt);
         self.delivery_rate = acked.delivery_rate;
         self.is_app_limited = acked.is_app_limited;
-        let is_new_round = self.backed_off.is_behind(acked.number);
+        let is_new_round = self.backed_off.is_after(acked.number);
         if is_new_round {
             self.is_recovering = false;
         }
@@ -200,7 +200,7 @@ impl Controller for Ctcp {
         if self.is_slow_start() {
             return;
         }
-        if self.backed_off.is_behind(lost.number) {
+        if self.backed_off.is_after(lost.number) {
             self.back_off(&lost.rtt, lost.largest_sent);
         } else if !self.is_app_limited {
             self.grow(&lost.rtt);

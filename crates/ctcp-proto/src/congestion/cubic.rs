@@ -74,7 +74,7 @@ impl Controller for Cubic {
 
     fn on_ack(&mut self, acked: &Acked) {
         self.rtt = Some(acked.rtt);
-        if !self.backed_off.is_behind(acked.number) {
+        if !self.backed_off.is_after(acked.number) {
             return;
         }
         self.is_recovering = false;
@@ -91,7 +91,7 @@ impl Controller for Cubic {
     }
 
     fn on_loss(&mut self, lost: &Lost) {
-        if self.backed_off.is_behind(lost.number) {
+        if self.backed_off.is_after(lost.number) {
             self.back_off(lost.largest_sent);
         }
     }

@@ -60,7 +60,7 @@ impl Controller for Reno {
 
     fn on_ack(&mut self, acked: &Acked) {
         self.rtt = Some(acked.rtt);
-        if !self.backed_off.is_behind(acked.number) {
+        if !self.backed_off.is_after(acked.number) {
             // RFC 6582: the window is constant during the round trip of a back-off.
             return;
         }
@@ -75,7 +75,7 @@ impl Controller for Reno {
     }
 
     fn on_loss(&mut self, lost: &Lost) {
-        if self.backed_off.is_behind(lost.number) {
+        if self.backed_off.is_after(lost.number) {
             self.back_off(lost.largest_sent);
         }
     }

@@ -6,19 +6,19 @@ use crate::PacketNumber;
 /// Detects the end of a round trip.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Round {
-    ends_behind: Option<PacketNumber>,
+    ends_after: Option<PacketNumber>,
 }
 
 impl Round {
     /// Begins a round trip. It ends with the acknowledgement of a packet after `largest_sent`.
     pub fn begin(&mut self, largest_sent: PacketNumber) {
-        self.ends_behind = Some(largest_sent);
+        self.ends_after = Some(largest_sent);
     }
 
     /// Whether `number` was sent after the beginning of this round trip.
     #[must_use]
-    pub fn is_behind(&self, number: PacketNumber) -> bool {
-        self.ends_behind.is_none_or(|last| number > last)
+    pub fn is_after(&self, number: PacketNumber) -> bool {
+        self.ends_after.is_none_or(|last| number > last)
     }
 }
 
@@ -41,7 +41,7 @@ impl Plateau {
     /// Processes an acknowledgement. Returns whether the rate has not grown for three round trips.
     pub(super) fn on_ack(&mut self, acked: &Acked) -> bool {
         let Some(rate) = acked.delivery_rate else { return false };
-        if !self.round.is_behind(acked.number) {
+        if !self.round.is_after(acked.number) {
             return false;
         }
         self.round.begin(acked.largest_sent);

@@ -12,17 +12,18 @@
 //! - Growth doubles every round trip while the queue is short, up to an eighth of the window.
 //! - The window counts packets that arrive. The number in flight is larger by the path's own loss, which [`LossOrigin`] distinguishes from
 //!   congestion loss.
-//! - `RTTmin` slides over ten seconds. If no round trip saw an empty queue for five seconds, the controller yields for a round trip, so
-//!   that its own queue is never mistaken for the path.
-//! - Slow start ignores loss while delay is constant or only noisy. It ends when more is lost than the path loses by itself while delay
-//!   changes, because then a queue overflows.
-//! - A timeout is followed by eight packets, and the window is regained quickly: half of it, or all of it where the path loses in bursts.
+//! - `RTTmin` slides over ten seconds. If no round trip saw an empty queue for five seconds, the controller yields for two round trips, or
+//!   longer for an experiment on loss, so that its own queue is never mistaken for the path.
+//! - Slow start ends at loss in three cases: more is lost than the path loses by itself while delay changes, much more is lost and hardly
+//!   more arrives, or the breaker trips. A burst of losses without delay does not end it.
+//! - A timeout leaves half of the window, but between 8 and 32 packets, and the next ones at least 8. Then half of the old window is regained
+//!   quickly, or all of it where the path loses in bursts.
 //! - Independently of delay, much more loss than the path's own halves the window ([`Breaker`]). Among many flows a full queue looks like a
-//!   lossy path. Where noise hides a queue, the window that overflowed it is remembered ([`Ceiling`]). Loss that
-//!   rises with the window is not the path's own ([`Response`]).
+//!   lossy path. Loss that rises with the window is not the path's own ([`Response`]). In that case, or where noise hides a queue, the first
+//!   cut is to 0.7, and the window that overflowed the queue is remembered ([`Ceiling`]).
 //!
 //! ```text
-//!              queue seen, full without queue, or loss while delay changes
+//!         queue seen, full without queue, loss while delay changes, or breaker
 //!   SlowStart ----------------------------------------------------------> Hold <--.
 //!       ^                                                                |  ^  |   | timeout: half or all of the window
 //!       | timeout                   four back-offs and still a queue:    |  |  '---'  is regained by doubling
@@ -187,7 +188,8 @@ pub(super) struct Steady {
     is_queued: bool,
     /// The application sent less than the window allows before the latest acknowledged packet.
     is_app_limited: bool,
-    /// In the last round trip the queue was once shorter than half of that, as between bursts of this flow, but not if it is always full.
+    /// In the last round trip the queue was once shorter than half of [`own_queue`], as between bursts of this flow. A queue that is always
+    /// full is not.
     has_emptied: bool,
     /// Kept until the first acknowledgement after a timeout.
     before_timeout: Option<BeforeTimeout>,
@@ -302,9 +304,11 @@ impl Steady {
         let is_kept = self.is_lossy || self.share.is_competing(acked.now);
         self.base.on_round(acked.now, &tally, &acked.rtt, self.tokens, is_kept);
         let mean = tally.samples.mean().unwrap_or(acked.rtt.smoothed);
+        // Before the push goes on, which may end its larger window.
+        let window = self.in_flight();
         let found = self.push.on_round(tally.acked, took, mean, self.tokens);
         self.origin.on_round(acked.now, acked.rtt.smoothed);
-        self.compare_losses(&tally);
+        self.compare_losses(&tally, window);
         self.ceiling.on_round();
         if self.careful_until.is_some_and(|until| acked.now > until) {
             self.careful_until = None;
@@ -316,7 +320,7 @@ impl Steady {
         self.origin.on_queue(self.highest_stretch, base);
         let above = if self.base.is_restless() { queue } else { lowest.saturating_sub(base) };
         self.has_emptied = above < own_queue(base) / 2;
-        self.consider_yielding(acked, above < target / 8);
+        self.consider_yielding(acked, above < target / 8, found.is_some());
         let is_thin = self.is_thin(acked, tally.acked);
         match self.mode {
             Mode::SlowStart(start) if tally.is_overflow(base, start.least_loss()) && !is_thin => {
@@ -365,7 +369,7 @@ impl Steady {
     }
 
     fn end_slow_start(&mut self, acked: &Acked, start: &SlowStart) {
-        self.mode = Mode::Hold(Hold::behind_slow_start());
+        self.mode = Mode::Hold(Hold::after_slow_start());
         self.begin_round(acked.largest_sent);
         self.origin.on_queue(self.highest_stretch, acked.rtt.minimum);
         self.breaker.ignore(acked.largest_sent);
@@ -384,8 +388,17 @@ impl Steady {
         let (target, is_restless) = (self.target(&acked.rtt), self.base.is_restless());
         let has_competed = self.share.is_competing(acked.now);
         let reach = self.delivered_in(base).unwrap_or(0.0);
-        let seen =
-            Seen { base, queue, target, rate, reach, is_lossy: self.is_lossy, is_restless, has_competed };
+        let seen = Seen {
+            base,
+            queue,
+            target,
+            rate,
+            reach,
+            is_lossy: self.is_lossy,
+            is_restless,
+            has_competed,
+            is_app_limited: acked.is_app_limited,
+        };
         let step = hold.on_round(self.tokens, &seen);
         self.mode = Mode::Hold(hold);
         match step {
@@ -463,7 +476,7 @@ impl Controller for Steady {
         self.rate = acked.delivery_rate;
         self.is_app_limited = acked.is_app_limited;
         self.packet += (acked.size as f64 - self.packet) * PACKET_WEIGHT;
-        if self.backed_off.is_behind(acked.number) {
+        if self.backed_off.is_after(acked.number) {
             self.is_recovering = false;
         }
         let before = self.neighbours.on_sample(acked.number, rtt.latest);
@@ -472,7 +485,7 @@ impl Controller for Steady {
             Fate { now: acked.now, number: acked.number, is_lost: false, is_calm },
             acked.largest_sent,
         );
-        if self.round.is_behind(acked.number) {
+        if self.round.is_after(acked.number) {
             self.on_round(acked);
         }
         if self.stood_still.is_none_or(|last| acked.number > last) {

@@ -56,6 +56,8 @@ pub(super) struct Seen {
     pub(super) is_restless: bool,
     /// The flow has competed lately. A queue that others fill, or further paths of this connection, does not react to this flow.
     pub(super) has_competed: bool,
+    /// The application sent less than the window allows, so arrivals do not follow the window.
+    pub(super) is_app_limited: bool,
 }
 
 /// The action after a round trip.
@@ -113,18 +115,23 @@ impl Hold {
     }
 
     /// Starts after slow start, with a new window.
-    pub(super) fn behind_slow_start() -> Self {
+    pub(super) fn after_slow_start() -> Self {
         Self { is_settling: true, is_learning: true, ..Self::new() }
     }
 
     /// Starts after the breaker tripped.
-    pub(super) fn behind_trip() -> Self {
+    pub(super) fn after_trip() -> Self {
         Self { has_tripped: true, ..Self::new() }
     }
 
     /// Ignores the next round trip, which belongs to the old window.
     pub(super) fn settle(&mut self) {
         self.is_settling = true;
+    }
+
+    /// The delivery rate counts as known, though slow start has just ended.
+    pub(super) fn stop_learning(&mut self) {
+        self.is_learning = false;
     }
 
     /// Returns to slow growth.
@@ -183,7 +190,7 @@ impl Hold {
         if self.back_offs == 0 {
             self.tokens_before = tokens;
             self.unmoved = 0;
-            self.rate_before = (seen.rate + self.rate) / 2.0;
+            self.rate_before = if self.rate > 0.0 { (seen.rate + self.rate) / 2.0 } else { seen.rate };
         } else if UNMOVED.contains(&seconds_ratio(seen.queue, self.queue_before)) {
             self.unmoved += 1;
         } else {
@@ -212,7 +219,8 @@ impl Hold {
     fn is_followed(&self, tokens: f64, seen: &Seen) -> bool {
         let reduced = 1.0 - tokens / self.tokens_before.max(1e-9);
         let less = 1.0 - seen.rate / self.rate_before.max(1e-9);
-        let is_known = seen.is_restless && self.back_offs > 0 && self.tokens_before >= FOLLOWS_WINDOW_MIN;
+        let is_large = self.tokens_before >= FOLLOWS_WINDOW_MIN;
+        let is_known = seen.is_restless && !seen.is_app_limited && self.back_offs > 0 && is_large;
         is_known && reduced > REDUCED && less > FOLLOWS * reduced
     }
 }
@@ -234,6 +242,7 @@ mod tests {
             reach: 0.0,
             is_restless: false,
             has_competed: false,
+            is_app_limited: false,
         }
     }
 
@@ -275,8 +284,8 @@ mod tests {
             hold.growth()
         };
         assert_eq!(growth(Hold::new(), false), 2.0);
-        assert_eq!(growth(Hold::behind_trip(), false), 5.0);
-        assert_eq!(growth(Hold::behind_trip(), true), 2.0, "too much is still lost");
+        assert_eq!(growth(Hold::after_trip(), false), 5.0);
+        assert_eq!(growth(Hold::after_trip(), true), 2.0, "too much is still lost");
     }
 
     #[test]

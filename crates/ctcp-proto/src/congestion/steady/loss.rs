@@ -38,7 +38,7 @@ const CAREFUL: Duration = Duration::from_secs(5);
 /// With this much loss of the path's own, a whole window may be lost by chance.
 const LOSS_KNOWN: f64 = 0.02;
 
-/// Below this window, at a queue, and beside other flows, single losses count as independent though that may hide bursts. The path is then less
+/// Below this window, at a queue, and alongside other flows, single losses count as independent though that may hide bursts. The path is then less
 /// trusted.
 const SINGLES_COUNT: f64 = 64.0;
 
@@ -86,20 +86,21 @@ impl Steady {
                 if let Mode::Hold(hold) = &mut self.mode {
                     hold.slow_down();
                 }
+                self.stop_learning();
             }
             Some(Verdict::Innocent) => self.careful_until = None,
             None => {}
         }
     }
 
-    /// A round trip is over: the path's own loss is at most that of smaller windows. Those of slow start do not count, which overshoots.
-    pub(super) fn compare_losses(&mut self, round: &Tally) {
+    /// A round trip is over, after which `window` packets may be in flight: the path's own loss is at most that of smaller windows. Those of slow start do not count, which overshoots.
+    pub(super) fn compare_losses(&mut self, round: &Tally, window: f64) {
         if matches!(self.mode, Mode::SlowStart(_)) {
             self.response = Response::default();
             return;
         }
         let dispersion = self.origin.dispersion();
-        let found = self.response.on_round(self.in_flight(), round.acked, round.lost, dispersion);
+        let found = self.response.on_round(window, round.acked, round.lost, dispersion);
         if let Some(loss) = found {
             self.origin.limit(loss);
         }
@@ -111,8 +112,8 @@ impl Steady {
             .map_or(0, |rate| (rate * BURST_TIME.as_secs_f64() / self.datagram as f64).ceil() as u32)
     }
 
-    /// Far more is lost than is attributed to the path: cuts the window, whatever else is known: to half, or first to 0.7 where noise
-    /// hides the queue or loss shows it.
+    /// Far more is lost than is attributed to the path. Cuts the window to half. The first cut is to 0.7 where noise hides the queue or loss
+    /// rises with the window.
     fn trip(&mut self, number: PacketNumber, largest_sent: PacketNumber) {
         let is_settled = !matches!(self.mode, Mode::SlowStart(_));
         let is_noise = self.is_large_and_restless() && !self.is_queued;
@@ -138,7 +139,7 @@ impl Steady {
             self.learn_from(&start);
         }
         if !matches!(self.mode, Mode::Compete { .. }) {
-            self.mode = Mode::Hold(Hold::behind_trip());
+            self.mode = Mode::Hold(Hold::after_trip());
         }
     }
 
@@ -181,7 +182,7 @@ impl Steady {
         largest_sent: PacketNumber,
         beta: f64,
     ) -> bool {
-        let is_time = self.backed_off.is_behind(number);
+        let is_time = self.backed_off.is_after(number);
         if is_time {
             self.growth.on_reduction(self.tokens, beta);
             self.tokens = (self.tokens * beta).max(TOKENS_MIN);
@@ -192,8 +193,16 @@ impl Steady {
             self.push.abandon();
             self.peak = Peak::default();
             self.is_recovering = true;
+            self.stop_learning();
         }
         is_time
+    }
+
+    /// The delivery rate no longer raises the window, which would undo a back-off soon after slow start.
+    fn stop_learning(&mut self) {
+        if let Mode::Hold(hold) = &mut self.mode {
+            hold.stop_learning();
+        }
     }
 
     /// Whether the window does not grow because the flow recovers from a loss, as the flows it competes with do (RFC 9002 section 7.3.2).

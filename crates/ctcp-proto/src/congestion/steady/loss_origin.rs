@@ -225,11 +225,12 @@ impl LossOrigin {
             self.unclear_at = Some(fate.now);
             return None;
         }
-        Some(self.judge(fate.now, found))
+        Some(self.judge(fate.now, found, calm))
     }
 
-    fn judge(&mut self, now: Instant, found: f64) -> Verdict {
-        if found < self.calm / 2.0 {
+    /// Whether the loss `found` is that of `before` the experiment.
+    fn judge(&mut self, now: Instant, found: f64, before: f64) -> Verdict {
+        if found < before / 2.0 {
             self.calm = found;
             self.proven = found;
             self.found_ours = Some(now);

@@ -22,7 +22,7 @@ const WEIGHT: f64 = 1.0 / 8.0;
 const NOISY: (f64, f64) = (1.0 / 45.0, 1.0);
 const CALMED: (f64, f64) = (1.0 / 80.0, 0.6);
 
-/// Nor with a window below this, which has too few packets to tell. But what larger windows showed is believed for as many series, up to
+/// Means are not used with a window below this, which has too few packets to tell. But what larger windows showed is believed for as many series, up to
 /// so many: a burst of losses leaves a small window on a path that is as noisy as before.
 const WINDOW_CALMED: f64 = 6.0;
 const BELIEVED_MAX: u32 = 8;

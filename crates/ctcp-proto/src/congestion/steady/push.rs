@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn an_experiment_behind_a_back_off_waits_until_that_is_visible() {
+    fn an_experiment_after_a_back_off_waits_until_that_is_visible() {
         let mut push = rested(64);
         let reduced = 0.8 * WINDOW;
         assert_eq!(push.on_round(64, ROUND, ROUND, reduced), None);

@@ -34,12 +34,13 @@ const PACKETS_MIN: u32 = 24;
 /// If the first round trip loses more, it may have filled a queue.
 const FIRST_LOSS_MAX: f64 = 0.35;
 
-/// On a path whose delay varies by itself, slow start ends when the number of arrivals grows by less than this factor twice in a row.
+/// On a path whose delay varies by itself, slow start ends when the rate of arrivals grows by less than this factor twice in a row, or once
+/// while samples are late.
 const SLOW: f64 = 1.3;
 const SLOW_ROUNDS: u32 = 2;
 
-/// More packets arrive in a round trip that a queue makes longer, though not at a greater rate. Delay that varies by itself hardly takes
-/// so many times the empty path, and shorter ones count as so long.
+/// A round trip counts as at least so many times the empty path. A queue makes round trips longer, so that more packets arrive in one, though
+/// not at a greater rate.
 pub(super) const LONG: u32 = 2;
 
 /// A window of so many packets has samples enough, though not each packet is acknowledged at once.
@@ -69,14 +70,14 @@ pub(super) struct SlowStart {
 impl SlowStart {
     /// The path's own loss: that of all round trips without a trend but the last, or else the lowest of any round trip without a queue.
     pub(super) fn least_loss(&self) -> f64 {
-        let (acked, lost) = if self.is_first_telling() { self.calm } else { self.calm_before };
+        let (acked, lost) = if self.first_round_measures_loss() { self.calm } else { self.calm_before };
         let all = acked + lost;
         let calm = (all >= PACKETS_MIN).then(|| f64::from(lost) / f64::from(all));
         calm.or(self.least_loss).unwrap_or(0.0)
     }
 
-    /// Whether the first round trip measures the path's loss, though there is none before it: most packets arrived, so it hardly filled a queue.
-    fn is_first_telling(&self) -> bool {
+    /// Whether only the first round trip is known and measures the path's loss: most packets arrived, so it hardly filled a queue.
+    fn first_round_measures_loss(&self) -> bool {
         let (acked, lost) = self.calm;
         self.rounds <= 1
             && acked >= PACKETS_MIN
@@ -161,5 +162,53 @@ impl SlowStart {
             self.suspects = None;
         }
         is_full
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::PacketNumber;
+
+    const BASE: Duration = Duration::from_millis(20);
+
+    /// A round trip with noise in which so many packets arrived, and those with these numbers did not.
+    fn round(acked: u32, lost: impl IntoIterator<Item = u64>) -> Tally {
+        let mut tally = Tally::default();
+        for packet in 0..acked {
+            let rtt = BASE + Duration::from_millis(u64::from(3 * (packet % 2)));
+            tally.on_packet(rtt);
+            tally.samples.push(rtt);
+        }
+        lost.into_iter().for_each(|number| tally.on_loss(PacketNumber(number)));
+        tally
+    }
+
+    /// Slow start after a round trip in which 30 packets arrived and every second one of so many was lost.
+    fn after_first(lost: u64) -> SlowStart {
+        let mut start = SlowStart::default();
+        start.on_round(&round(30, (0..lost).map(|number| 2 * number)), BASE, BASE, false, false);
+        start
+    }
+
+    #[test]
+    fn the_first_round_trip_measures_the_loss_of_the_path_if_most_packets_arrived() {
+        assert!((after_first(8).least_loss() - 8.0 / 38.0).abs() < 1e-12);
+        assert_eq!(after_first(20).least_loss(), 0.0, "it may have filled a queue");
+    }
+
+    #[test]
+    fn more_loss_without_more_arrivals_ends_slow_start_unless_it_is_a_burst() {
+        let ends = |lost: &[u64]| {
+            let mut start = SlowStart::default();
+            let mut quiet = round(30, []);
+            quiet.highest = BASE;
+            start.on_round(&quiet, BASE, BASE, false, false);
+            start.on_round(&round(30, lost.iter().copied()), BASE, BASE, false, false)
+        };
+        let [row, single] = [1, 2].map(|step| (0..10).map(|number| step * number).collect::<Vec<_>>());
+        assert!(ends(&single));
+        assert!(!ends(&row), "a burst");
+        assert!(!ends(&single[..5]), "not so much more");
     }
 }

@@ -16,8 +16,8 @@ const OVERFLOW: f64 = 0.05;
 const OWN_MAX: f64 = 0.35;
 
 /// Losses are a burst if the mean row has at least so many packets and no sample exceeds the smallest by this factor. A queue that overflows
-/// drops few in a row, unless it is very short compared with the flight. Then its delay shows. With more rows than this, the loss rate tells
-/// enough.
+/// drops few in a row, unless far more is sent than the path carries. If it holds at least half of the path, its delay then shows. A shorter
+/// one is taken for a burst, and the breaker answers it. With more rows than this, the loss rate is reliable.
 const BURST_ROW: u32 = 5;
 const BURST_DELAY: f64 = 1.5;
 const BURST_ROWS_MAX: u32 = 4;
@@ -148,6 +148,9 @@ mod tests {
         assert!(!tally(rising(), 8).is_overflow(BASE, 0.2), "the path always loses so many");
         assert!(!tally(rising(), 2).is_overflow(BASE, 0.0), "bad luck");
         assert!(!tally([20_000; 32], 8).is_overflow(BASE, 0.0), "the path's own");
+        let mut burst = tally(rising(), 0);
+        (0..8).for_each(|number| burst.on_loss(PacketNumber(number)));
+        assert!(!burst.is_overflow(BASE, 0.0), "a burst");
     }
 
     #[test]

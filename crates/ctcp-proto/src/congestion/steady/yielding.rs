@@ -18,13 +18,13 @@ impl Steady {
         all.map_or(self.tokens, |all| self.tokens.min(YIELD * all))
     }
 
-    /// Begins and ends yielding.
-    pub(super) fn consider_yielding(&mut self, acked: &Acked, is_empty: bool) {
+    /// Begins and ends yielding, but not during a push, nor in the round trip that ends one (`has_pushed`).
+    pub(super) fn consider_yielding(&mut self, acked: &Acked, is_empty: bool, has_pushed: bool) {
         if is_empty {
             self.empty_at = Some(acked.now);
         }
         let empty_at = *self.empty_at.get_or_insert(acked.now);
-        if self.push.is_running() {
+        if self.push.is_running() || has_pushed {
             return;
         }
         match self.yielding {

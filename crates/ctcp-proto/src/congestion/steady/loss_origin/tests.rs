@@ -53,7 +53,9 @@ fn calm_loss_counts_up_to_the_margin_until_an_experiment_proves_it() {
     let mut origin = LossOrigin::default();
     let (_, next) = feed(&mut origin, 1, 1_000, 5, true);
     assert!(origin.innocent(WINDOW) <= MARGIN);
-    assert!(origin.is_suspicious(Instant::from_millis(next), WINDOW));
+    let is_suspicious = |window| origin.is_suspicious(Instant::from_millis(next), window);
+    assert!(is_suspicious(WINDOW) && is_suspicious(8.0));
+    assert!(!is_suspicious(7.9), "an experiment would take more than four round trips");
     let (verdicts, _) = experiment(&mut origin, next, 5);
     assert_eq!(verdicts, [Verdict::Innocent]);
     assert!((0.17..0.25).contains(&origin.innocent(WINDOW)), "{}", origin.innocent(WINDOW));
@@ -118,4 +120,14 @@ fn the_loss_of_slow_start_is_innocent_and_never_lowers_what_is_known() {
     assert_eq!(origin.innocent(100.0), 0.2);
     origin.on_slow_start(0.1);
     assert_eq!(origin.innocent(100.0), 0.2);
+}
+
+#[test]
+fn loss_that_mostly_disappears_in_a_long_experiment_is_congestion() {
+    let mut origin = LossOrigin::default();
+    let (_, next) = feed(&mut origin, 1, 1_000, 5, true);
+    origin.begin(PacketNumber(next - 1), 400.0);
+    origin.stop_sending(PacketNumber(next + 800));
+    let (verdicts, _) = feed(&mut origin, next, 803, 20, true);
+    assert_eq!(verdicts, [Verdict::Ours], "20 % before, 5 % while little was sent");
 }
