@@ -108,7 +108,7 @@ impl Controller for RateBased {
         self.rate = acked.delivery_rate.unwrap_or(0.0);
         self.startup_window += 1.0;
         self.is_drained |= self.is_full() && (acked.in_flight as f64) < self.product();
-        if self.round.is_behind(acked.number) {
+        if self.round.is_after(acked.number) {
             self.on_round(acked);
         }
     }
