@@ -86,13 +86,14 @@ impl Changing {
     /// Round trips of the changed path until it is used again, or `None`: 0 if it is used all the time. After a dead path they count from the
     /// first packet that is acknowledged.
     pub(super) fn run(&self, seed: u64, transport: &TransportConfig) -> Option<usize> {
-        let [before, after] = self.phases().map(|(megabits, rtt)| bottleneck(megabits, rtt, 1.0, self.loss));
+        let phases = self.phases();
+        let [before, after] = phases.map(|(megabits, rtt)| bottleneck(megabits, rtt, 1.0, self.loss));
         let mut chain = Chain::dumbbell(seed, &before);
         chain.flow(FlowConfig::new(Script::endless(), transport));
         let mut network = chain.build();
         network.simulation.set_scrutiny(ctcp_sim::Scrutiny::LIGHT);
         self.change(&mut network, &after);
-        let [_, (_, rtt)] = self.phases();
+        let [_, (_, rtt)] = phases;
         let all = after.forward.rate.bytes_in(rtt) as f64;
         let shares: Vec<f64> = (0..ROUNDS)
             .map(|_| {

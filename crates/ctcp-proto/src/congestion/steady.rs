@@ -12,8 +12,8 @@
 //! - Growth doubles every round trip while the queue is short, up to an eighth of the window.
 //! - The window counts packets that arrive. The number in flight is larger by the path's own loss, which [`LossOrigin`] distinguishes from
 //!   congestion loss.
-//! - `RTTmin` slides over ten seconds. If no round trip saw an empty queue for five seconds, the controller yields for two round trips, or
-//!   longer for an experiment on loss, so that its own queue is never mistaken for the path.
+//! - `RTTmin` slides over ten seconds. If no round trip saw an empty queue for five seconds, the controller yields for two round trips, so
+//!   that its own queue is never mistaken for the path. An experiment on loss takes longer.
 //! - Slow start ends at loss in three cases: more is lost than the path loses by itself while delay changes, much more is lost and hardly
 //!   more arrives, or the breaker trips. A burst of losses without delay does not end it.
 //! - A timeout leaves half of the window, but between 8 and 32 packets, and the next ones at least 8. Then half of the old window is regained
@@ -189,7 +189,7 @@ pub(super) struct Steady {
     /// The application sent less than the window allows before the latest acknowledged packet.
     is_app_limited: bool,
     /// In the last round trip the queue was once shorter than half of [`own_queue`], as between bursts of this flow. A queue that is always
-    /// full is not.
+    /// full never is.
     has_emptied: bool,
     /// Kept until the first acknowledgement after a timeout.
     before_timeout: Option<BeforeTimeout>,

@@ -85,8 +85,8 @@ impl Steady {
                 self.limit_to(self.rtt.and_then(|rtt| self.delivered_in(self.base.empty(&rtt))));
                 if let Mode::Hold(hold) = &mut self.mode {
                     hold.slow_down();
+                    hold.stop_learning();
                 }
-                self.stop_learning();
             }
             Some(Verdict::Innocent) => self.careful_until = None,
             None => {}
@@ -193,16 +193,12 @@ impl Steady {
             self.push.abandon();
             self.peak = Peak::default();
             self.is_recovering = true;
-            self.stop_learning();
+            // The delivery rate would undo a back-off soon after slow start.
+            if let Mode::Hold(hold) = &mut self.mode {
+                hold.stop_learning();
+            }
         }
         is_time
-    }
-
-    /// The delivery rate no longer raises the window, which would undo a back-off soon after slow start.
-    fn stop_learning(&mut self) {
-        if let Mode::Hold(hold) = &mut self.mode {
-            hold.stop_learning();
-        }
     }
 
     /// Whether the window does not grow because the flow recovers from a loss, as the flows it competes with do (RFC 9002 section 7.3.2).
