@@ -51,6 +51,7 @@ mod base;
 mod breaker;
 mod calm;
 mod ceiling;
+mod effect;
 mod growing;
 mod headroom;
 mod hold;
@@ -120,6 +121,10 @@ const PACKET_WEIGHT: f64 = 1.0 / 32.0;
 
 /// Minimum back-off factor on a path whose delay varies by itself.
 const BACK_OFF_RESTLESS: f64 = 0.7;
+
+/// The share of what a longer path carries that is sent at once, and the minimum window before.
+const LONGER: f64 = 0.9;
+const LONGER_WINDOW_MIN: f64 = 32.0;
 
 /// Loss in excess of the path's own from which the flow counts as lossy.
 const LOSSY: f64 = 0.03;
@@ -395,6 +400,8 @@ impl Steady {
             rate,
             reach,
             is_lossy: self.is_lossy,
+            loss: acked.loss_average,
+            innocent: self.origin.seen(),
             is_restless,
             has_competed,
             is_app_limited: acked.is_app_limited,
@@ -410,7 +417,7 @@ impl Steady {
             }
             Step::PathIsLonger(tokens) => {
                 self.base.become_longer(acked.now, &acked.rtt, queue);
-                self.tokens = tokens;
+                self.tokens = self.on_longer_path(acked, tokens);
                 self.mode = Mode::Hold(Hold::new());
             }
             Step::QueueIsNotOurs(tokens) => {
@@ -421,6 +428,16 @@ impl Steady {
                 self.compete_for = (self.compete_for * 2).min(COMPETE_MAX);
             }
         }
+    }
+
+    /// The window on a path that became longer, from `tokens` before it did: nearly what it carries at the rate that arrived lately. Where
+    /// delay varies by itself, or for a small window, what seemed to be a queue was perhaps none.
+    fn on_longer_path(&self, acked: &Acked, tokens: f64) -> f64 {
+        if self.base.is_restless() || tokens < LONGER_WINDOW_MIN {
+            return tokens;
+        }
+        let carried = self.delivered_in(self.base.empty(&acked.rtt)).unwrap_or(tokens);
+        tokens.max(carried * LONGER)
     }
 
     /// Runs or begins an experiment and applies its result. Returns whether one is running.

@@ -27,7 +27,14 @@ const NOISY_SERIES: u32 = 4;
 const CALM_SERIES: u32 = 32;
 const NEAR_MINIMUM: u32 = 16;
 
-/// With a smaller window, only while there is noise.
+/// A longer path is forgotten if a packet takes less by this fraction of what was added. With a small window there may be many flows whose
+/// queue was taken for a path, so the second fraction holds then. What adds less than the third fraction of the smallest round trip may be
+/// this flow's own full queue, and is forgotten at once.
+const SHORTER: u32 = 8;
+const SHORTER_OF_SMALL: u32 = 256;
+const MUCH_LONGER: u32 = 8;
+
+/// With a smaller window, means are used only while there is noise.
 const WINDOW_MIN: f64 = 32.0;
 
 /// Estimates of the empty path.
@@ -78,9 +85,7 @@ impl Base {
         is_kept: bool,
     ) {
         let Some(lowest) = round.lowest else { return };
-        if self.longer.is_some_and(|base| lowest < base) {
-            self.longer = None;
-        }
+        self.longer = self.longer.and_then(|longer| still_longer(longer, lowest, rtt.minimum, window));
         self.floor = kept_low(self.floor, rtt.minimum, is_kept);
         self.samples.join(&round.samples);
         self.noise.on_round(lowest, rtt.variance);
@@ -156,6 +161,20 @@ impl Base {
     pub(super) fn forget_longer(&mut self) {
         self.longer = None;
     }
+}
+
+/// The base of a path that became longer, after a round trip whose smallest sample is `lowest`: `None` if that is much less.
+fn still_longer(longer: Duration, lowest: Duration, minimum: Duration, window: f64) -> Option<Duration> {
+    let added = longer.saturating_sub(minimum);
+    let tolerated = if added <= minimum / MUCH_LONGER {
+        Duration::ZERO
+    } else if window >= WINDOW_MIN {
+        added / SHORTER
+    } else {
+        added / SHORTER_OF_SMALL
+    };
+    let is_less = lowest + tolerated < longer;
+    (!is_less).then(|| longer.min(lowest))
 }
 
 /// Returns `now`, or `before` if it is smaller and `is_kept` forbids a rise.
@@ -246,12 +265,14 @@ mod tests {
     }
 
     #[test]
-    fn a_longer_base_lasts_until_a_packet_takes_less() {
+    fn a_longer_base_lasts_until_a_packet_takes_much_less() {
         let mut bench = Bench::new();
         bench.rounds(10, 20, 0, false);
         bench.base.become_longer(bench.now, &bench.rtt.view(bench.now), Duration::from_millis(30));
         bench.rounds(1, 50, 0, false);
         assert_eq!(bench.empty(), 50);
+        bench.rounds(1, 47, 0, false);
+        assert_eq!(bench.empty(), 47, "a little less");
         bench.rounds(1, 30, 0, false);
         assert_eq!(bench.empty(), 20);
     }

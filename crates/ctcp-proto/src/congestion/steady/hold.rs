@@ -2,16 +2,11 @@
 
 use core::time::Duration;
 
+use super::effect::Effect;
 use super::seconds_ratio;
 
 /// Number of consecutive back-offs after which another flow must be causing the queue.
 const BACK_OFFS_MAX: u32 = 4;
-
-/// Range of the queue, relative to that before the back-off, that counts as no reaction.
-const UNMOVED: core::ops::Range<f64> = 0.9..1.1;
-
-/// Number of missing reactions in a row that are not chance.
-const UNMOVED_MAX: u32 = 2;
 
 /// Maximum growth per round trip as a fraction of the window.
 const GROWTH_MAX: f64 = 1.0 / 8.0;
@@ -33,12 +28,6 @@ const ROOM_ROUNDS: u32 = 4;
 const RETURN: f64 = 1.0 / 8.0;
 const RETURN_TO: f64 = 0.8;
 
-/// On a path whose delay varies by itself, the rate of arrivals follows the window if back-offs reduced the window by at least this fraction
-/// and the rate by at least this share of it. Smaller windows have too few arrivals.
-const REDUCED: f64 = 0.2;
-const FOLLOWS: f64 = 0.6;
-const FOLLOWS_WINDOW_MIN: f64 = 32.0;
-
 /// Measurements of a round trip.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
@@ -48,6 +37,9 @@ pub(super) struct Seen {
     pub(super) target: Duration,
     /// More is lost than the path loses by itself, which a longer path does not explain.
     pub(super) is_lossy: bool,
+    /// The fraction of packets lost lately, and the part of it that the path loses by itself.
+    pub(super) loss: f64,
+    pub(super) innocent: f64,
     /// Packets that arrived per second.
     pub(super) rate: f64,
     /// Packets per round trip that the link delivered in one of the last round trips.
@@ -81,18 +73,12 @@ pub(super) struct Hold {
     is_settling: bool,
     is_learning: bool,
     back_offs: u32,
-    /// The window before the first back-off.
-    tokens_before: f64,
-    queue_before: Duration,
-    unmoved: u32,
+    effect: Effect,
     /// Consecutive round trips with a queue near the target, and with one shorter than half of that.
     near: u32,
     short: u32,
     /// The breaker tripped, so the window may be far smaller than what the link delivers.
     has_tripped: bool,
-    /// The rate of arrivals in the last round trip, and before the first back-off.
-    rate: f64,
-    rate_before: f64,
 }
 
 impl Hold {
@@ -103,14 +89,10 @@ impl Hold {
             is_settling: false,
             is_learning: false,
             back_offs: 0,
-            tokens_before: 0.0,
-            queue_before: Duration::ZERO,
-            unmoved: 0,
+            effect: Effect::default(),
             near: 0,
             short: 0,
             has_tripped: false,
-            rate: 0.0,
-            rate_before: 0.0,
         }
     }
 
@@ -158,14 +140,14 @@ impl Hold {
     pub(super) fn on_round(&mut self, tokens: f64, seen: &Seen) -> Step {
         if self.is_settling {
             self.is_settling = false;
-            self.rate = seen.rate;
+            self.effect.on_settling(seen);
             return Step::Stay;
         }
         self.is_learning = false;
         if seen.queue > seen.target {
             return self.back_off(tokens, seen);
         }
-        self.rate = seen.rate;
+        self.effect.on_short_queue(seen);
         self.back_offs = 0;
         let least = (GROWTH_LEAST * tokens.sqrt()).min(1.0);
         let faster = (self.growth * 2.0).min(tokens * GROWTH_MAX).max(least);
@@ -188,40 +170,30 @@ impl Hold {
     /// Performs the paper's back-off, leaving half of the target, or concludes that backing off has no effect.
     fn back_off(&mut self, tokens: f64, seen: &Seen) -> Step {
         if self.back_offs == 0 {
-            self.tokens_before = tokens;
-            self.unmoved = 0;
-            self.rate_before = if self.rate > 0.0 { (seen.rate + self.rate) / 2.0 } else { seen.rate };
-        } else if UNMOVED.contains(&seconds_ratio(seen.queue, self.queue_before)) {
-            self.unmoved += 1;
+            self.effect.begin(tokens, seen);
         } else {
-            self.unmoved = 0;
+            self.effect.on_queue(tokens, seen, self.back_offs == 1);
         }
-        let is_unmoved = self.unmoved >= UNMOVED_MAX && !seen.has_competed;
-        if (is_unmoved || self.is_followed(tokens, seen)) && !seen.is_lossy {
-            return Step::PathIsLonger(self.tokens_before);
+        let before = self.effect.tokens_before();
+        if self.effect.is_longer_path(tokens, seen) {
+            return Step::PathIsLonger(before);
+        }
+        if self.effect.awaits_confirmation() {
+            return Step::Stay;
         }
         // A queue that did not react last time gets a second chance.
-        if self.back_offs >= BACK_OFFS_MAX && (seen.is_lossy || seen.has_competed || self.unmoved == 0) {
-            return Step::QueueIsNotOurs(self.tokens_before);
+        let may_react = !seen.is_lossy && !seen.has_competed && self.effect.was_missing();
+        if self.back_offs >= BACK_OFFS_MAX && !may_react {
+            return Step::QueueIsNotOurs(before);
         }
         self.back_offs += 1;
         self.near = 0;
         self.short = 0;
         // The first back-off may still answer the queue from before the trip.
         self.has_tripped &= self.back_offs == 1;
-        self.queue_before = seen.queue;
         self.growth = 1.0;
         self.is_settling = true;
         Step::BackOff(seconds_ratio(seen.base + seen.target / 2, seen.base + seen.queue))
-    }
-
-    /// Whether back-offs made less arrive, which they do not while a queue keeps the link busy.
-    fn is_followed(&self, tokens: f64, seen: &Seen) -> bool {
-        let reduced = 1.0 - tokens / self.tokens_before.max(1e-9);
-        let less = 1.0 - seen.rate / self.rate_before.max(1e-9);
-        let is_large = self.tokens_before >= FOLLOWS_WINDOW_MIN;
-        let is_known = seen.is_restless && !seen.is_app_limited && self.back_offs > 0 && is_large;
-        is_known && reduced > REDUCED && less > FOLLOWS * reduced
     }
 }
 
@@ -238,6 +210,8 @@ mod tests {
             queue,
             target: TARGET,
             is_lossy: false,
+            loss: 0.0,
+            innocent: 0.0,
             rate: 2_000.0,
             reach: 0.0,
             is_restless: false,
@@ -317,8 +291,10 @@ mod tests {
     /// The step after one back-off from 100 to 70 packets, at which the rate changes from 1000 to `rate` packets per second.
     fn step_at_rate(rate: f64, is_restless: bool, is_lossy: bool) -> Step {
         let mut hold = Hold::new();
-        let seen = |queue, rate| Seen { rate, is_restless, is_lossy, ..seen(Duration::from_millis(queue)) };
-        assert_eq!(hold.on_round(100.0, &seen(1, 1_000.0)), Step::Stay);
+        let loss = if is_lossy { 0.1 } else { 0.0 };
+        let seen =
+            |queue, rate| Seen { rate, is_restless, is_lossy, loss, ..seen(Duration::from_millis(queue)) };
+        assert_eq!(hold.on_round(100.0, &Seen { loss: 0.0, ..seen(1, 1_000.0) }), Step::Stay);
         assert!(matches!(hold.on_round(100.0, &seen(10, 1_000.0)), Step::BackOff(_)));
         assert_eq!(hold.on_round(70.0, &seen(10, 1_000.0)), Step::Stay, "not visible yet");
         hold.on_round(70.0, &seen(6, rate))
@@ -357,7 +333,7 @@ mod tests {
 
     #[test]
     fn a_queue_that_drops_packets_without_reacting_is_caused_by_another_flow() {
-        assert_caused_by_another_flow(&Seen { is_lossy: true, ..seen(Duration::from_millis(20)) });
+        assert_caused_by_another_flow(&Seen { is_lossy: true, loss: 0.1, ..seen(Duration::from_millis(20)) });
     }
 
     #[test]
@@ -383,9 +359,36 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_does_not_react_at_all_is_a_longer_path() {
-        let steps = steps(&[20, 20, 20]);
+    fn a_queue_that_hardly_reacts_to_two_back_offs_is_a_longer_path() {
+        let steps = steps(&[20, 19, 20]);
         assert!(steps[..2].iter().all(|step| matches!(step, Step::BackOff(_))));
         assert_eq!(steps[2], Step::PathIsLonger(40.0));
+    }
+
+    /// The round trips after the first back-off until the path counts as longer, if at most eight. The window before it is `tokens`, and the
+    /// loss rises from 0.02 to `loss`.
+    fn rounds_until_longer(tokens: f64, loss: f64, has_competed: bool) -> Option<usize> {
+        let mut hold = Hold::new();
+        let before = Seen { loss: 0.02, ..seen(Duration::ZERO) };
+        assert_eq!(hold.on_round(tokens, &before), Step::Stay);
+        let queued = Seen { loss, is_lossy: true, has_competed, ..seen(Duration::from_millis(20)) };
+        let mut window = tokens;
+        let mut step = || {
+            let step = hold.on_round(window, &queued);
+            if let Step::BackOff(beta) = step {
+                window *= beta;
+            }
+            step
+        };
+        assert!(matches!(step(), Step::BackOff(_)));
+        (1..9).find(|_| step() == Step::PathIsLonger(tokens))
+    }
+
+    #[test]
+    fn the_same_queue_after_one_large_back_off_is_a_longer_path_unless_loss_came_with_it() {
+        assert_eq!(rounds_until_longer(64.0, 0.04, false), Some(3));
+        assert_eq!(rounds_until_longer(64.0, 0.06, false), None, "it may overflow");
+        assert_eq!(rounds_until_longer(64.0, 0.04, true), None, "others fill it");
+        assert_eq!(rounds_until_longer(31.0, 0.04, false), None, "there may be many flows");
     }
 }

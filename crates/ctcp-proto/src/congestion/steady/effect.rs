@@ -1,0 +1,128 @@
+//! What back-offs do to a queue. If they leave it as it was, or make less arrive, it is no queue but a longer path.
+
+use core::ops::Range;
+use core::time::Duration;
+
+use super::hold::Seen;
+use super::{LOSSY, seconds_ratio};
+
+/// Range of the queue, relative to that before the back-off, that counts as no reaction.
+const UNMOVED: Range<f64> = 0.9..1.1;
+
+/// Number of missing reactions in a row that are not chance.
+const UNMOVED_MAX: u32 = 2;
+
+/// Range of the queue, relative to that before the back-off took effect, that counts as the same. If the first back-off is large and leaves
+/// the same queue, a second one would only starve the flow. The next round trip confirms it.
+const SAME: Range<f64> = 0.97..1.03;
+const SAME_MAX: u32 = 2;
+
+/// Back-offs are large if they reduced the window by at least this fraction.
+const REDUCED: f64 = 0.2;
+
+/// On a path whose delay varies by itself, the rate of arrivals follows the window if a large reduction reduced it by at least this share.
+const FOLLOWS: f64 = 0.6;
+
+/// Smaller windows have too few arrivals, and are those of many flows, whose queue does not react to one of them.
+const WINDOW_MIN: f64 = 32.0;
+
+/// The measurements before the first back-off and since then.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Effect {
+    /// The window before the first back-off.
+    tokens_before: f64,
+    /// The queue before the latest back-off, and in the round trip before it took effect.
+    queue_before: Duration,
+    queue_settling: Duration,
+    /// Consecutive back-offs without a reaction, and round trips with the same queue since the first back-off.
+    unmoved: u32,
+    same: u32,
+    /// The rate of arrivals in the last round trip, and before the first back-off.
+    rate: f64,
+    rate_before: f64,
+    /// The loss while the queue was short, and before the first back-off. It is not due to the queue.
+    loss: f64,
+    loss_before: f64,
+}
+
+impl Effect {
+    /// A round trip without a queue above the target is over.
+    pub(super) fn on_short_queue(&mut self, seen: &Seen) {
+        self.rate = seen.rate;
+        self.loss = seen.loss;
+    }
+
+    /// A round trip is over whose packets were sent before the latest back-off.
+    pub(super) fn on_settling(&mut self, seen: &Seen) {
+        self.rate = seen.rate;
+        self.queue_settling = seen.queue;
+    }
+
+    /// The first back-off follows, from `tokens`.
+    pub(super) fn begin(&mut self, tokens: f64, seen: &Seen) {
+        let rate_before = if self.rate > 0.0 { (seen.rate + self.rate) / 2.0 } else { seen.rate };
+        let loss_before = self.loss.max(seen.innocent);
+        *self = Self { tokens_before: tokens, queue_before: seen.queue, rate_before, loss_before, ..*self };
+        (self.unmoved, self.same) = (0, 0);
+    }
+
+    /// A round trip after a back-off is over, with a window of `tokens`, and the queue is still above the target. `is_first` if there was
+    /// one back-off.
+    pub(super) fn on_queue(&mut self, tokens: f64, seen: &Seen, is_first: bool) {
+        let is_unmoved = UNMOVED.contains(&seconds_ratio(seen.queue, self.queue_before));
+        self.unmoved = if is_unmoved { self.unmoved + 1 } else { 0 };
+        let is_same = SAME.contains(&seconds_ratio(seen.queue, self.queue_settling));
+        let is_telling = is_first && self.is_large() && self.reduced(tokens) > REDUCED && !seen.is_restless;
+        self.same = if is_same && is_telling && self.may_be_longer(seen) { self.same + 1 } else { 0 };
+        self.queue_before = seen.queue;
+    }
+
+    /// Whether the back-offs, after which the window is `tokens`, show that the path is longer by the queue.
+    pub(super) fn is_longer_path(&self, tokens: f64, seen: &Seen) -> bool {
+        let is_unmoved = self.unmoved >= UNMOVED_MAX && self.may_be_longer(seen);
+        let is_followed = self.is_followed(tokens, seen) && !self.is_overflow(seen);
+        is_unmoved || is_followed || self.same >= SAME_MAX
+    }
+
+    /// Whether another round trip without a further back-off says more.
+    pub(super) fn awaits_confirmation(&self) -> bool {
+        self.same > 0
+    }
+
+    /// Whether no other flow explains that the queue does not react.
+    fn may_be_longer(&self, seen: &Seen) -> bool {
+        !seen.has_competed && !self.is_overflow(seen)
+    }
+
+    /// Whether loss came with the queue. A small window has to assume it of any loss in excess of the path's own.
+    fn is_overflow(&self, seen: &Seen) -> bool {
+        seen.is_lossy && (!self.is_large() || seen.loss > self.loss_before + LOSSY)
+    }
+
+    /// Whether back-offs made less arrive, which they do not while a queue keeps the link busy.
+    fn is_followed(&self, tokens: f64, seen: &Seen) -> bool {
+        let reduced = self.reduced(tokens);
+        let less = 1.0 - seen.rate / self.rate_before.max(1e-9);
+        let is_known = seen.is_restless && !seen.is_app_limited && self.is_large();
+        is_known && reduced > REDUCED && less > FOLLOWS * reduced
+    }
+
+    fn is_large(&self) -> bool {
+        self.tokens_before >= WINDOW_MIN
+    }
+
+    /// The fraction by which the window was reduced to `tokens`.
+    fn reduced(&self, tokens: f64) -> f64 {
+        1.0 - tokens / self.tokens_before.max(1e-9)
+    }
+
+    /// The window before the first back-off.
+    pub(super) fn tokens_before(&self) -> f64 {
+        self.tokens_before
+    }
+
+    /// Whether the latest back-off had no effect.
+    pub(super) fn was_missing(&self) -> bool {
+        self.unmoved > 0
+    }
+}
