@@ -17,8 +17,9 @@ const UNMOVED_MAX: u32 = 2;
 const SAME: Range<f64> = 0.97..1.03;
 const SAME_MAX: u32 = 2;
 
-/// Back-offs are large if they reduced the window by at least this fraction.
-const REDUCED: f64 = 0.2;
+/// Only if back-offs reduced the window by at least this fraction, what they do shows whose queue it is. A queue near the target asks for
+/// small ones, after which it may be the same by chance.
+pub(super) const REDUCED: f64 = 0.2;
 
 /// On a path whose delay varies by itself, the rate of arrivals follows the window if a large reduction reduced it by at least this share.
 const FOLLOWS: f64 = 0.6;
@@ -79,7 +80,8 @@ impl Effect {
 
     /// Whether the back-offs, after which the window is `tokens`, show that the path is longer by the queue.
     pub(super) fn is_longer_path(&self, tokens: f64, seen: &Seen) -> bool {
-        let is_unmoved = self.unmoved >= UNMOVED_MAX && self.may_be_longer(seen);
+        let is_reduced = self.reduced(tokens) > REDUCED;
+        let is_unmoved = self.unmoved >= UNMOVED_MAX && is_reduced && self.may_be_longer(seen);
         let is_followed = self.is_followed(tokens, seen) && !self.is_overflow(seen);
         is_unmoved || is_followed || self.same >= SAME_MAX
     }

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::effect::Effect;
+use super::effect::{Effect, REDUCED};
 use super::seconds_ratio;
 
 /// Number of consecutive back-offs after which another flow must be causing the queue.
@@ -74,6 +74,8 @@ pub(super) struct Hold {
     is_learning: bool,
     back_offs: u32,
     effect: Effect,
+    /// The window with which competing ended.
+    competed_with: Option<f64>,
     /// Consecutive round trips with a queue near the target, and with one shorter than half of that.
     near: u32,
     short: u32,
@@ -90,6 +92,7 @@ impl Hold {
             is_learning: false,
             back_offs: 0,
             effect: Effect::default(),
+            competed_with: None,
             near: 0,
             short: 0,
             has_tripped: false,
@@ -99,6 +102,11 @@ impl Hold {
     /// Starts after slow start, with a new window.
     pub(super) fn after_slow_start() -> Self {
         Self { is_settling: true, is_learning: true, ..Self::new() }
+    }
+
+    /// Starts after competing, with a window of `tokens`, to see whether the others have gone.
+    pub(super) fn after_competing(tokens: f64) -> Self {
+        Self { competed_with: Some(tokens), ..Self::new() }
     }
 
     /// Starts after the breaker tripped.
@@ -174,6 +182,9 @@ impl Hold {
         } else {
             self.effect.on_queue(tokens, seen, self.back_offs == 1);
         }
+        if let Some(tokens) = self.still_competes(tokens, seen) {
+            return Step::QueueIsNotOurs(tokens);
+        }
         let before = self.effect.tokens_before();
         if self.effect.is_longer_path(tokens, seen) {
             return Step::PathIsLonger(before);
@@ -194,6 +205,13 @@ impl Hold {
         self.growth = 1.0;
         self.is_settling = true;
         Step::BackOff(seconds_ratio(seen.base + seen.target / 2, seen.base + seen.queue))
+    }
+
+    /// The window with which competing goes on, if there is still a queue though this flow sends much less than when it ended. Without the
+    /// others it would be gone.
+    fn still_competes(&self, tokens: f64, seen: &Seen) -> Option<f64> {
+        let may_compete = seen.has_competed && !seen.is_lossy;
+        self.competed_with.filter(|before| may_compete && tokens < before * (1.0 - REDUCED))
     }
 }
 
@@ -342,6 +360,18 @@ mod tests {
     }
 
     #[test]
+    fn competing_goes_on_if_a_queue_stays_though_much_less_is_sent() {
+        let step = |tokens, is_lossy, has_competed| {
+            let mut hold = Hold::after_competing(100.0);
+            hold.on_round(tokens, &Seen { is_lossy, has_competed, ..seen(Duration::from_millis(3)) })
+        };
+        assert_eq!(step(79.0, false, true), Step::QueueIsNotOurs(100.0));
+        assert!(matches!(step(81.0, false, true), Step::BackOff(_)), "little less");
+        assert!(matches!(step(79.0, true, true), Step::BackOff(_)), "the queue overflows");
+        assert!(matches!(step(79.0, false, false), Step::BackOff(_)), "long ago");
+    }
+
+    #[test]
     fn small_windows_grow_little_near_the_target_and_the_smallest_relatively_most() {
         let growth = |tokens: f64| {
             let mut hold = Hold::new();
@@ -363,6 +393,16 @@ mod tests {
         let steps = steps(&[20, 19, 20]);
         assert!(steps[..2].iter().all(|step| matches!(step, Step::BackOff(_))));
         assert_eq!(steps[2], Step::PathIsLonger(40.0));
+    }
+
+    #[test]
+    fn small_back_offs_do_not_show_that_the_path_is_longer_until_they_add_up() {
+        let steps = steps(&[3, 3, 3, 3]);
+        assert!(
+            steps[..3].iter().all(|step| matches!(step, Step::BackOff(beta) if *beta > 0.9)),
+            "{steps:?}"
+        );
+        assert_eq!(steps[3], Step::PathIsLonger(40.0));
     }
 
     /// The round trips after the first back-off until the path counts as longer, if at most eight. The window before it is `tokens`, and the
