@@ -32,10 +32,11 @@
 //!                                                                               do
 //! ```
 //!
-//! A back-off is also an experiment: a queue that does not react to it at all is not a queue but a longer path, and becomes the new base.
-//! Among many flows a full queue does not react either. So the base rises only while there is no more loss than the path's own, and not soon
-//! after competing, not even by age. On a path with much noise, a [`Push`] tests this first: if sending more makes more arrive, the delay
-//! was not a queue. Nor was it one if sending less makes less arrive.
+//! A back-off is also an experiment: a queue that does not react to it at all is not a queue but a longer path, and becomes the new base
+//! ([`effect`]). A large window is then what the longer path carries. Among many flows a full queue does not react either. So the base rises only
+//! while there is no more loss than the path's own, or for a large window than before the queue, and not soon after competing, not even by age. On a
+//! path with much noise, a [`Push`] tests this first: if sending more makes more arrive, the delay was not a queue. Nor was it one if
+//! sending less makes less arrive.
 
 use core::time::Duration;
 
@@ -122,9 +123,8 @@ const PACKET_WEIGHT: f64 = 1.0 / 32.0;
 /// Minimum back-off factor on a path whose delay varies by itself.
 const BACK_OFF_RESTLESS: f64 = 0.7;
 
-/// The share of what a longer path carries that is sent at once, and the minimum window before.
+/// The share of what a longer path carries that is sent at once.
 const LONGER: f64 = 0.9;
-const LONGER_WINDOW_MIN: f64 = 32.0;
 
 /// Loss in excess of the path's own from which the flow counts as lossy.
 const LOSSY: f64 = 0.03;
@@ -401,7 +401,7 @@ impl Steady {
             reach,
             is_lossy: self.is_lossy,
             loss: acked.loss_average,
-            innocent: self.origin.seen(),
+            calm_loss: self.origin.seen(),
             is_restless,
             has_competed,
             is_app_limited: acked.is_app_limited,
@@ -417,8 +417,11 @@ impl Steady {
             }
             Step::PathIsLonger(tokens) => {
                 self.base.become_longer(acked.now, &acked.rtt, queue);
-                self.tokens = self.on_longer_path(acked, tokens);
-                self.mode = Mode::Hold(Hold::new());
+                self.tokens = self.on_longer_path(acked, base, tokens);
+                // What arrives next was sent with the reduced window.
+                let mut hold = Hold::new();
+                hold.settle();
+                self.mode = Mode::Hold(hold);
             }
             Step::QueueIsNotOurs(tokens) => {
                 self.tokens = tokens;
@@ -430,14 +433,17 @@ impl Steady {
         }
     }
 
-    /// The window on a path that became longer, from `tokens` before it did: nearly what it carries at the rate that arrived lately. Where
-    /// delay varies by itself, or for a small window, what seemed to be a queue was perhaps none.
-    fn on_longer_path(&self, acked: &Acked, tokens: f64) -> f64 {
-        if self.base.is_restless() || tokens < LONGER_WINDOW_MIN {
+    /// The window on a path whose base was `before` and became longer, from `tokens`: nearly what it carries at the highest rate that arrived
+    /// lately, but at most as much more as the path is longer. Where delay varies by itself what seemed to be a queue was perhaps none, and
+    /// a small window may be one of many.
+    fn on_longer_path(&self, acked: &Acked, before: Duration, tokens: f64) -> f64 {
+        if self.base.is_restless() || tokens < effect::WINDOW_MIN {
             return tokens;
         }
-        let carried = self.delivered_in(self.base.empty(&acked.rtt)).unwrap_or(tokens);
-        tokens.max(carried * LONGER)
+        let base = self.base.empty(&acked.rtt);
+        let most = tokens * seconds_ratio(base, before);
+        let carried = self.delivered_in(base).unwrap_or(tokens) * LONGER;
+        carried.min(most).max(tokens).min(WINDOW_MAX)
     }
 
     /// Runs or begins an experiment and applies its result. Returns whether one is running.

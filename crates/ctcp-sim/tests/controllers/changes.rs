@@ -44,7 +44,19 @@ fn a_path_with_much_loss_that_becomes_longer_or_shorter_is_full_again_within_a_s
 }
 
 #[test]
-#[ignore = "the controller: 2 runs of 40 use less than a tenth of the link for more than ten seconds"]
+fn a_route_five_times_as_long_is_full_again_after_ten_round_trips() {
+    for loss in [0.0, 0.05] {
+        let short = Conditions::new(25, 20, 1.0, loss);
+        let mut bottleneck = Bottleneck::with_flow(short, Profile::DEFAULT);
+        bottleneck.run(secs(6));
+        bottleneck.change(Conditions { rtt: 5 * short.rtt, ..short });
+        bottleneck.run(10 * 5 * short.rtt);
+        let utilisation = bottleneck.run(secs(1)).utilisation();
+        assert!(utilisation > 0.85, "loss {loss}: {utilisation:.3}");
+    }
+}
+
+#[test]
 fn no_run_on_a_path_with_much_loss_that_becomes_longer_starves() {
     for seed in 1..=40 {
         let (short, long) = short_and_long(0.05, seed);

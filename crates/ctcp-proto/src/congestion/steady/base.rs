@@ -27,14 +27,14 @@ const NOISY_SERIES: u32 = 4;
 const CALM_SERIES: u32 = 32;
 const NEAR_MINIMUM: u32 = 16;
 
-/// A longer path is forgotten if a packet takes less by this fraction of what was added. With a small window there may be many flows whose
-/// queue was taken for a path, so the second fraction holds then. What adds less than the third fraction of the smallest round trip may be
-/// this flow's own full queue, and is forgotten at once.
+/// A longer path is forgotten if a packet takes less by one part in this many of what was added, and otherwise becomes its time. With a
+/// small window there may be many flows whose queue was taken for a path, so the second number holds then. What adds at most one part in
+/// the third number of the base before may be this flow's own full queue, and is forgotten at once.
 const SHORTER: u32 = 8;
 const SHORTER_OF_SMALL: u32 = 256;
 const MUCH_LONGER: u32 = 8;
 
-/// With a smaller window, means are used only while there is noise.
+/// With a smaller window, means are used only while there is noise, and a longer path is less certain.
 const WINDOW_MIN: f64 = 32.0;
 
 /// Estimates of the empty path.
@@ -85,7 +85,8 @@ impl Base {
         is_kept: bool,
     ) {
         let Some(lowest) = round.lowest else { return };
-        self.longer = self.longer.and_then(|longer| still_longer(longer, lowest, rtt.minimum, window));
+        let before = self.floor.map_or(rtt.minimum, |floor| floor.min(rtt.minimum));
+        self.longer = self.longer.and_then(|longer| still_longer(longer, lowest, before, window));
         self.floor = kept_low(self.floor, rtt.minimum, is_kept);
         self.samples.join(&round.samples);
         self.noise.on_round(lowest, rtt.variance);
@@ -163,10 +164,11 @@ impl Base {
     }
 }
 
-/// The base of a path that became longer, after a round trip whose smallest sample is `lowest`: `None` if that is much less.
-fn still_longer(longer: Duration, lowest: Duration, minimum: Duration, window: f64) -> Option<Duration> {
-    let added = longer.saturating_sub(minimum);
-    let tolerated = if added <= minimum / MUCH_LONGER {
+/// The base of a path that became longer than `before`, after a round trip whose smallest sample is `lowest`: at most that, or `None` if that is
+/// much less.
+fn still_longer(longer: Duration, lowest: Duration, before: Duration, window: f64) -> Option<Duration> {
+    let added = longer.saturating_sub(before);
+    let tolerated = if added <= before / MUCH_LONGER {
         Duration::ZERO
     } else if window >= WINDOW_MIN {
         added / SHORTER

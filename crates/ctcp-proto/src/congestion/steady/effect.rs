@@ -1,4 +1,4 @@
-//! What back-offs do to a queue. If they leave it as it was, or make less arrive, it is no queue but a longer path.
+//! What a smaller window does to a queue. If the queue stays as it was, or less arrives, it is no queue but a longer path.
 
 use core::ops::Range;
 use core::time::Duration;
@@ -17,15 +17,15 @@ const UNMOVED_MAX: u32 = 2;
 const SAME: Range<f64> = 0.97..1.03;
 const SAME_MAX: u32 = 2;
 
-/// Only if back-offs reduced the window by at least this fraction, what they do shows whose queue it is. A queue near the target asks for
-/// small ones, after which it may be the same by chance.
+/// Only if the window is smaller by at least this fraction than before the first back-off, the queue shows whose it is. A queue near the target
+/// causes small back-offs, after which it may be the same by chance.
 pub(super) const REDUCED: f64 = 0.2;
 
 /// On a path whose delay varies by itself, the rate of arrivals follows the window if a large reduction reduced it by at least this share.
 const FOLLOWS: f64 = 0.6;
 
 /// Smaller windows have too few arrivals, and are those of many flows, whose queue does not react to one of them.
-const WINDOW_MIN: f64 = 32.0;
+pub(super) const WINDOW_MIN: f64 = 32.0;
 
 /// The measurements before the first back-off and since then.
 #[derive(Clone, Copy, Debug, Default)]
@@ -53,16 +53,17 @@ impl Effect {
         self.loss = seen.loss;
     }
 
-    /// A round trip is over whose packets were sent before the latest back-off.
+    /// A round trip is over whose packets were sent before the window changed.
     pub(super) fn on_settling(&mut self, seen: &Seen) {
         self.rate = seen.rate;
         self.queue_settling = seen.queue;
+        self.same = 0;
     }
 
     /// The first back-off follows, from `tokens`.
     pub(super) fn begin(&mut self, tokens: f64, seen: &Seen) {
         let rate_before = if self.rate > 0.0 { (seen.rate + self.rate) / 2.0 } else { seen.rate };
-        let loss_before = self.loss.max(seen.innocent);
+        let loss_before = self.loss.max(seen.calm_loss);
         *self = Self { tokens_before: tokens, queue_before: seen.queue, rate_before, loss_before, ..*self };
         (self.unmoved, self.same) = (0, 0);
     }
@@ -70,12 +71,18 @@ impl Effect {
     /// A round trip after a back-off is over, with a window of `tokens`, and the queue is still above the target. `is_first` if there was
     /// one back-off.
     pub(super) fn on_queue(&mut self, tokens: f64, seen: &Seen, is_first: bool) {
-        let is_unmoved = UNMOVED.contains(&seconds_ratio(seen.queue, self.queue_before));
-        self.unmoved = if is_unmoved { self.unmoved + 1 } else { 0 };
+        let was_awaited = self.awaits_confirmation();
         let is_same = SAME.contains(&seconds_ratio(seen.queue, self.queue_settling));
-        let is_telling = is_first && self.is_large() && self.reduced(tokens) > REDUCED && !seen.is_restless;
-        self.same = if is_same && is_telling && self.may_be_longer(seen) { self.same + 1 } else { 0 };
-        self.queue_before = seen.queue;
+        let is_large_cut = is_first && self.is_large() && self.reduced(tokens) > REDUCED;
+        let is_telling =
+            is_large_cut && !seen.is_restless && !seen.is_app_limited && self.may_be_longer(seen);
+        self.same = if is_same && is_telling { self.same + 1 } else { 0 };
+        // There was no further back-off that could have moved it.
+        if !was_awaited {
+            let is_unmoved = UNMOVED.contains(&seconds_ratio(seen.queue, self.queue_before));
+            self.unmoved = if is_unmoved { self.unmoved + 1 } else { 0 };
+            self.queue_before = seen.queue;
+        }
     }
 
     /// Whether the back-offs, after which the window is `tokens`, show that the path is longer by the queue.
@@ -98,7 +105,7 @@ impl Effect {
 
     /// Whether loss came with the queue. A small window has to assume it of any loss in excess of the path's own.
     fn is_overflow(&self, seen: &Seen) -> bool {
-        seen.is_lossy && (!self.is_large() || seen.loss > self.loss_before + LOSSY)
+        if self.is_large() { seen.loss > self.loss_before + LOSSY } else { seen.is_lossy }
     }
 
     /// Whether back-offs made less arrive, which they do not while a queue keeps the link busy.
@@ -123,8 +130,8 @@ impl Effect {
         self.tokens_before
     }
 
-    /// Whether the latest back-off had no effect.
-    pub(super) fn was_missing(&self) -> bool {
-        self.unmoved > 0
+    /// Whether the latest back-off had no effect, so that another one may show that the path is longer.
+    pub(super) fn is_undecided(&self, seen: &Seen) -> bool {
+        self.unmoved > 0 && self.may_be_longer(seen)
     }
 }

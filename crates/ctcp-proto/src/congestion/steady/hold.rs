@@ -5,8 +5,9 @@ use core::time::Duration;
 use super::effect::{Effect, REDUCED};
 use super::seconds_ratio;
 
-/// Number of consecutive back-offs after which another flow must be causing the queue.
+/// Number of consecutive back-offs after which another flow must be causing the queue, and if the last one had no effect.
 const BACK_OFFS_MAX: u32 = 4;
+const BACK_OFFS_UNDECIDED: u32 = 8;
 
 /// Maximum growth per round trip as a fraction of the window.
 const GROWTH_MAX: f64 = 1.0 / 8.0;
@@ -35,11 +36,11 @@ pub(super) struct Seen {
     pub(super) base: Duration,
     pub(super) queue: Duration,
     pub(super) target: Duration,
-    /// More is lost than the path loses by itself, which a longer path does not explain.
+    /// More is lost than the path loses by itself.
     pub(super) is_lossy: bool,
-    /// The fraction of packets lost lately, and the part of it that the path loses by itself.
+    /// The fraction of packets lost lately, and in calm moments.
     pub(super) loss: f64,
-    pub(super) innocent: f64,
+    pub(super) calm_loss: f64,
     /// Packets that arrived per second.
     pub(super) rate: f64,
     /// Packets per round trip that the link delivered in one of the last round trips.
@@ -59,9 +60,10 @@ pub(super) enum Step {
     Stay,
     /// Multiply the window by this factor.
     BackOff(f64),
-    /// The queue did not react at all or was noise, so the path is longer by it. Restores the window from before the back-offs.
+    /// The queue did not react at all or was noise, so the path is longer by it. Carries the window from before the back-offs, which is restored
+    /// at least.
     PathIsLonger(f64),
-    /// The queue persists despite all back-offs, so another flow causes it. Restores the window from before the back-offs.
+    /// The queue persists despite all back-offs, so another flow causes it. Restores the window from before them, or from when competing ended.
     QueueIsNotOurs(f64),
 }
 
@@ -74,7 +76,7 @@ pub(super) struct Hold {
     is_learning: bool,
     back_offs: u32,
     effect: Effect,
-    /// The window with which competing ended.
+    /// The window with which competing ended, until the others are known to have gone.
     competed_with: Option<f64>,
     /// Consecutive round trips with a queue near the target, and with one shorter than half of that.
     near: u32,
@@ -124,6 +126,13 @@ impl Hold {
         self.is_learning = false;
     }
 
+    /// The window was cut for congestion, so the queue is real and the window from before is not restored.
+    pub(super) fn on_congestion(&mut self) {
+        self.stop_learning();
+        self.back_offs = 0;
+        self.competed_with = None;
+    }
+
     /// Returns to slow growth.
     pub(super) fn slow_down(&mut self) {
         self.growth = 1.0;
@@ -162,6 +171,9 @@ impl Hold {
         let faster = faster.max(self.way_back(tokens, seen));
         let is_short = seen.queue < seen.target / 2;
         self.short = if is_short && !seen.is_lossy { self.short.saturating_add(1) } else { 0 };
+        if self.sees_room() {
+            self.competed_with = None;
+        }
         self.near = if is_short || seen.is_lossy { 0 } else { self.near.saturating_add(1) };
         let doubled = f64::from(1_u32 << (self.near / NEAR_ROUNDS).min(DOUBLINGS_MAX));
         self.growth = if is_short { faster } else { doubled.min(tokens * GROWTH_NEAR_MAX).max(least) };
@@ -182,8 +194,8 @@ impl Hold {
         } else {
             self.effect.on_queue(tokens, seen, self.back_offs == 1);
         }
-        if let Some(tokens) = self.still_competes(tokens, seen) {
-            return Step::QueueIsNotOurs(tokens);
+        if let Some(before) = self.still_competes(tokens, seen) {
+            return Step::QueueIsNotOurs(before);
         }
         let before = self.effect.tokens_before();
         if self.effect.is_longer_path(tokens, seen) {
@@ -192,9 +204,8 @@ impl Hold {
         if self.effect.awaits_confirmation() {
             return Step::Stay;
         }
-        // A queue that did not react last time gets a second chance.
-        let may_react = !seen.is_lossy && !seen.has_competed && self.effect.was_missing();
-        if self.back_offs >= BACK_OFFS_MAX && !may_react {
+        let most = if self.effect.is_undecided(seen) { BACK_OFFS_UNDECIDED } else { BACK_OFFS_MAX };
+        if self.back_offs >= most {
             return Step::QueueIsNotOurs(before);
         }
         self.back_offs += 1;
@@ -210,7 +221,7 @@ impl Hold {
     /// The window with which competing goes on, if there is still a queue though this flow sends much less than when it ended. Without the
     /// others it would be gone.
     fn still_competes(&self, tokens: f64, seen: &Seen) -> Option<f64> {
-        let may_compete = seen.has_competed && !seen.is_lossy;
+        let may_compete = seen.has_competed && !seen.is_lossy && self.back_offs > 0;
         self.competed_with.filter(|before| may_compete && tokens < before * (1.0 - REDUCED))
     }
 }
@@ -229,7 +240,7 @@ mod tests {
             target: TARGET,
             is_lossy: false,
             loss: 0.0,
-            innocent: 0.0,
+            calm_loss: 0.0,
             rate: 2_000.0,
             reach: 0.0,
             is_restless: false,
@@ -363,12 +374,35 @@ mod tests {
     fn competing_goes_on_if_a_queue_stays_though_much_less_is_sent() {
         let step = |tokens, is_lossy, has_competed| {
             let mut hold = Hold::after_competing(100.0);
-            hold.on_round(tokens, &Seen { is_lossy, has_competed, ..seen(Duration::from_millis(3)) })
+            let seen = Seen { is_lossy, has_competed, ..seen(Duration::from_millis(3)) };
+            assert!(matches!(hold.on_round(tokens, &seen), Step::BackOff(_)), "nothing is known yet");
+            hold.on_round(tokens, &seen);
+            hold.on_round(tokens, &seen)
         };
         assert_eq!(step(79.0, false, true), Step::QueueIsNotOurs(100.0));
         assert!(matches!(step(81.0, false, true), Step::BackOff(_)), "little less");
         assert!(matches!(step(79.0, true, true), Step::BackOff(_)), "the queue overflows");
         assert!(matches!(step(79.0, false, false), Step::BackOff(_)), "long ago");
+    }
+
+    #[test]
+    fn a_flow_that_saw_room_or_congestion_does_not_compete_again_with_the_old_window() {
+        let queued = Seen { has_competed: true, ..seen(Duration::from_millis(3)) };
+        let step = |mut hold: Hold| {
+            (0..3).map(|_| hold.on_round(79.0, &queued)).find(|step| matches!(step, Step::QueueIsNotOurs(_)))
+        };
+        let mut hold = Hold::after_competing(100.0);
+        (0..3).for_each(|_| assert_eq!(hold.on_round(79.0, &seen(Duration::ZERO)), Step::Stay));
+        assert_eq!(
+            step(hold),
+            Some(Step::QueueIsNotOurs(100.0)),
+            "a short queue may be that after a back-off of others"
+        );
+        hold.on_round(79.0, &seen(Duration::ZERO));
+        assert_eq!(step(hold), None, "the link has room");
+        let mut marked = Hold::after_competing(100.0);
+        marked.on_congestion();
+        assert_eq!(step(marked), None);
     }
 
     #[test]
@@ -422,6 +456,16 @@ mod tests {
         };
         assert!(matches!(step(), Step::BackOff(_)));
         (1..9).find(|_| step() == Step::PathIsLonger(tokens))
+    }
+
+    #[test]
+    fn a_queue_that_appears_in_the_middle_of_a_round_trip_is_compared_when_it_is_seen_in_full() {
+        let mut hold = Hold::new();
+        let mut step = |tokens, millis| hold.on_round(tokens, &seen(Duration::from_millis(millis)));
+        assert!(matches!(step(64.0, 10), Step::BackOff(_)));
+        assert_eq!(step(40.0, 20), Step::Stay, "settling");
+        assert_eq!(step(40.0, 20), Step::Stay, "to be confirmed");
+        assert!(matches!(step(40.0, 18), Step::BackOff(_)), "it moved by a tenth");
     }
 
     #[test]

@@ -195,7 +195,7 @@ impl Steady {
             self.is_recovering = true;
             // The delivery rate would undo a back-off soon after slow start.
             if let Mode::Hold(hold) = &mut self.mode {
-                hold.stop_learning();
+                hold.on_congestion();
             }
         }
         is_time
