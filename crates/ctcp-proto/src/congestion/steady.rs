@@ -346,7 +346,7 @@ impl Steady {
                 }
             }
             Mode::Compete { until } if queue < target && acked.now > until => {
-                self.mode = Mode::Hold(Hold::after_competing(self.tokens));
+                self.mode = Mode::Hold(Hold::new());
             }
             Mode::Compete { .. } => self.on_compete_round(acked, lowest),
             Mode::Hold(_) => {}

@@ -13,13 +13,15 @@ const UNMOVED: Range<f64> = 0.9..1.1;
 const UNMOVED_MAX: u32 = 2;
 
 /// Range of the queue, relative to that before the back-off took effect, that counts as the same. If the first back-off is large and leaves
-/// the same queue, a second one would only starve the flow. The next round trip confirms it.
+/// the same queue, and no more is lost than before it by this fraction of packets, a second one would only starve the flow. The next round trip
+/// confirms it. A queue that newcomers fill stays the same, too, but drops packets.
 const SAME: Range<f64> = 0.97..1.03;
 const SAME_MAX: u32 = 2;
+const SAME_LOSS: f64 = 0.01;
 
 /// Only if the window is smaller by at least this fraction than before the first back-off, the queue shows whose it is. A queue near the target
 /// causes small back-offs, after which it may be the same by chance.
-pub(super) const REDUCED: f64 = 0.2;
+const REDUCED: f64 = 0.2;
 
 /// On a path whose delay varies by itself, the rate of arrivals follows the window if a large reduction reduced it by at least this share.
 const FOLLOWS: f64 = 0.6;
@@ -41,8 +43,7 @@ pub(super) struct Effect {
     /// The rate of arrivals in the last round trip, and before the first back-off.
     rate: f64,
     rate_before: f64,
-    /// The loss while the queue was short, and before the first back-off. It is not due to the queue.
-    loss: f64,
+    /// The loss in calm moments before the first back-off, which is not due to the queue.
     loss_before: f64,
 }
 
@@ -50,7 +51,6 @@ impl Effect {
     /// A round trip without a queue above the target is over.
     pub(super) fn on_short_queue(&mut self, seen: &Seen) {
         self.rate = seen.rate;
-        self.loss = seen.loss;
     }
 
     /// A round trip is over whose packets were sent before the window changed.
@@ -63,9 +63,15 @@ impl Effect {
     /// The first back-off follows, from `tokens`.
     pub(super) fn begin(&mut self, tokens: f64, seen: &Seen) {
         let rate_before = if self.rate > 0.0 { (seen.rate + self.rate) / 2.0 } else { seen.rate };
-        let loss_before = self.loss.max(seen.calm_loss);
-        *self = Self { tokens_before: tokens, queue_before: seen.queue, rate_before, loss_before, ..*self };
-        (self.unmoved, self.same) = (0, 0);
+        *self = Self {
+            tokens_before: tokens,
+            queue_before: seen.queue,
+            unmoved: 0,
+            same: 0,
+            rate_before,
+            loss_before: seen.calm_loss,
+            ..*self
+        };
     }
 
     /// A round trip after a back-off is over, with a window of `tokens`, and the queue is still above the target. `is_first` if there was
@@ -76,7 +82,8 @@ impl Effect {
         let is_large_cut = is_first && self.is_large() && self.reduced(tokens) > REDUCED;
         let is_telling =
             is_large_cut && !seen.is_restless && !seen.is_app_limited && self.may_be_longer(seen);
-        self.same = if is_same && is_telling { self.same + 1 } else { 0 };
+        let is_clean = seen.loss <= self.loss_before + SAME_LOSS;
+        self.same = if is_same && is_telling && is_clean { self.same + 1 } else { 0 };
         // There was no further back-off that could have moved it.
         if !was_awaited {
             let is_unmoved = UNMOVED.contains(&seconds_ratio(seen.queue, self.queue_before));

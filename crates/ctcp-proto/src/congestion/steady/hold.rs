@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::effect::{Effect, REDUCED};
+use super::effect::Effect;
 use super::seconds_ratio;
 
 /// Number of consecutive back-offs after which another flow must be causing the queue, and if the last one had no effect.
@@ -63,7 +63,7 @@ pub(super) enum Step {
     /// The queue did not react at all or was noise, so the path is longer by it. Carries the window from before the back-offs, which is restored
     /// at least.
     PathIsLonger(f64),
-    /// The queue persists despite all back-offs, so another flow causes it. Restores the window from before them, or from when competing ended.
+    /// The queue persists despite all back-offs, so another flow causes it. Restores the window from before them.
     QueueIsNotOurs(f64),
 }
 
@@ -76,8 +76,6 @@ pub(super) struct Hold {
     is_learning: bool,
     back_offs: u32,
     effect: Effect,
-    /// The window with which competing ended, until the others are known to have gone.
-    competed_with: Option<f64>,
     /// Consecutive round trips with a queue near the target, and with one shorter than half of that.
     near: u32,
     short: u32,
@@ -94,7 +92,6 @@ impl Hold {
             is_learning: false,
             back_offs: 0,
             effect: Effect::default(),
-            competed_with: None,
             near: 0,
             short: 0,
             has_tripped: false,
@@ -104,11 +101,6 @@ impl Hold {
     /// Starts after slow start, with a new window.
     pub(super) fn after_slow_start() -> Self {
         Self { is_settling: true, is_learning: true, ..Self::new() }
-    }
-
-    /// Starts after competing, with a window of `tokens`, to see whether the others have gone.
-    pub(super) fn after_competing(tokens: f64) -> Self {
-        Self { competed_with: Some(tokens), ..Self::new() }
     }
 
     /// Starts after the breaker tripped.
@@ -130,7 +122,6 @@ impl Hold {
     pub(super) fn on_congestion(&mut self) {
         self.stop_learning();
         self.back_offs = 0;
-        self.competed_with = None;
     }
 
     /// Returns to slow growth.
@@ -171,9 +162,6 @@ impl Hold {
         let faster = faster.max(self.way_back(tokens, seen));
         let is_short = seen.queue < seen.target / 2;
         self.short = if is_short && !seen.is_lossy { self.short.saturating_add(1) } else { 0 };
-        if self.sees_room() {
-            self.competed_with = None;
-        }
         self.near = if is_short || seen.is_lossy { 0 } else { self.near.saturating_add(1) };
         let doubled = f64::from(1_u32 << (self.near / NEAR_ROUNDS).min(DOUBLINGS_MAX));
         self.growth = if is_short { faster } else { doubled.min(tokens * GROWTH_NEAR_MAX).max(least) };
@@ -194,9 +182,6 @@ impl Hold {
         } else {
             self.effect.on_queue(tokens, seen, self.back_offs == 1);
         }
-        if let Some(before) = self.still_competes(tokens, seen) {
-            return Step::QueueIsNotOurs(before);
-        }
         let before = self.effect.tokens_before();
         if self.effect.is_longer_path(tokens, seen) {
             return Step::PathIsLonger(before);
@@ -216,13 +201,6 @@ impl Hold {
         self.growth = 1.0;
         self.is_settling = true;
         Step::BackOff(seconds_ratio(seen.base + seen.target / 2, seen.base + seen.queue))
-    }
-
-    /// The window with which competing goes on, if there is still a queue though this flow sends much less than when it ended. Without the
-    /// others it would be gone.
-    fn still_competes(&self, tokens: f64, seen: &Seen) -> Option<f64> {
-        let may_compete = seen.has_competed && !seen.is_lossy && self.back_offs > 0;
-        self.competed_with.filter(|before| may_compete && tokens < before * (1.0 - REDUCED))
     }
 }
 
@@ -371,41 +349,6 @@ mod tests {
     }
 
     #[test]
-    fn competing_goes_on_if_a_queue_stays_though_much_less_is_sent() {
-        let step = |tokens, is_lossy, has_competed| {
-            let mut hold = Hold::after_competing(100.0);
-            let seen = Seen { is_lossy, has_competed, ..seen(Duration::from_millis(3)) };
-            assert!(matches!(hold.on_round(tokens, &seen), Step::BackOff(_)), "nothing is known yet");
-            hold.on_round(tokens, &seen);
-            hold.on_round(tokens, &seen)
-        };
-        assert_eq!(step(79.0, false, true), Step::QueueIsNotOurs(100.0));
-        assert!(matches!(step(81.0, false, true), Step::BackOff(_)), "little less");
-        assert!(matches!(step(79.0, true, true), Step::BackOff(_)), "the queue overflows");
-        assert!(matches!(step(79.0, false, false), Step::BackOff(_)), "long ago");
-    }
-
-    #[test]
-    fn a_flow_that_saw_room_or_congestion_does_not_compete_again_with_the_old_window() {
-        let queued = Seen { has_competed: true, ..seen(Duration::from_millis(3)) };
-        let step = |mut hold: Hold| {
-            (0..3).map(|_| hold.on_round(79.0, &queued)).find(|step| matches!(step, Step::QueueIsNotOurs(_)))
-        };
-        let mut hold = Hold::after_competing(100.0);
-        (0..3).for_each(|_| assert_eq!(hold.on_round(79.0, &seen(Duration::ZERO)), Step::Stay));
-        assert_eq!(
-            step(hold),
-            Some(Step::QueueIsNotOurs(100.0)),
-            "a short queue may be that after a back-off of others"
-        );
-        hold.on_round(79.0, &seen(Duration::ZERO));
-        assert_eq!(step(hold), None, "the link has room");
-        let mut marked = Hold::after_competing(100.0);
-        marked.on_congestion();
-        assert_eq!(step(marked), None);
-    }
-
-    #[test]
     fn small_windows_grow_little_near_the_target_and_the_smallest_relatively_most() {
         let growth = |tokens: f64| {
             let mut hold = Hold::new();
@@ -443,9 +386,10 @@ mod tests {
     /// loss rises from 0.02 to `loss`.
     fn rounds_until_longer(tokens: f64, loss: f64, has_competed: bool) -> Option<usize> {
         let mut hold = Hold::new();
-        let before = Seen { loss: 0.02, ..seen(Duration::ZERO) };
+        let before = Seen { loss: 0.02, calm_loss: 0.02, ..seen(Duration::ZERO) };
         assert_eq!(hold.on_round(tokens, &before), Step::Stay);
-        let queued = Seen { loss, is_lossy: true, has_competed, ..seen(Duration::from_millis(20)) };
+        let queued =
+            Seen { loss, calm_loss: 0.02, is_lossy: true, has_competed, ..seen(Duration::from_millis(20)) };
         let mut window = tokens;
         let mut step = || {
             let step = hold.on_round(window, &queued);
@@ -470,9 +414,10 @@ mod tests {
 
     #[test]
     fn the_same_queue_after_one_large_back_off_is_a_longer_path_unless_loss_came_with_it() {
-        assert_eq!(rounds_until_longer(64.0, 0.04, false), Some(3));
+        assert_eq!(rounds_until_longer(64.0, 0.025, false), Some(3));
+        assert_eq!(rounds_until_longer(64.0, 0.04, false), Some(4), "after two back-offs");
         assert_eq!(rounds_until_longer(64.0, 0.06, false), None, "it may overflow");
-        assert_eq!(rounds_until_longer(64.0, 0.04, true), None, "others fill it");
-        assert_eq!(rounds_until_longer(31.0, 0.04, false), None, "there may be many flows");
+        assert_eq!(rounds_until_longer(64.0, 0.025, true), None, "others fill it");
+        assert_eq!(rounds_until_longer(31.0, 0.025, false), None, "there may be many flows");
     }
 }
