@@ -11,6 +11,7 @@ use core::time::Duration;
 
 use ctcp_base::Instant;
 
+use super::effect;
 use super::noise::Noise;
 use super::samples::Samples;
 use super::tally::Tally;
@@ -34,7 +35,7 @@ const SHORTER: u32 = 8;
 const SHORTER_OF_SMALL: u32 = 256;
 const MUCH_LONGER: u32 = 8;
 
-/// With a smaller window, means are used only while there is noise, and a longer path is less certain.
+/// With a smaller window, means are used only while there is noise.
 const WINDOW_MIN: f64 = 32.0;
 
 /// Estimates of the empty path.
@@ -170,7 +171,7 @@ fn still_longer(longer: Duration, lowest: Duration, before: Duration, window: f6
     let added = longer.saturating_sub(before);
     let tolerated = if added <= before / MUCH_LONGER {
         Duration::ZERO
-    } else if window >= WINDOW_MIN {
+    } else if window >= effect::WINDOW_MIN {
         added / SHORTER
     } else {
         added / SHORTER_OF_SMALL

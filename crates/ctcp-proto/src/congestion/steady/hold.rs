@@ -301,7 +301,7 @@ mod tests {
         let loss = if is_lossy { 0.1 } else { 0.0 };
         let seen =
             |queue, rate| Seen { rate, is_restless, is_lossy, loss, ..seen(Duration::from_millis(queue)) };
-        assert_eq!(hold.on_round(100.0, &Seen { loss: 0.0, ..seen(1, 1_000.0) }), Step::Stay);
+        assert_eq!(hold.on_round(100.0, &seen(1, 1_000.0)), Step::Stay);
         assert!(matches!(hold.on_round(100.0, &seen(10, 1_000.0)), Step::BackOff(_)));
         assert_eq!(hold.on_round(70.0, &seen(10, 1_000.0)), Step::Stay, "not visible yet");
         hold.on_round(70.0, &seen(6, rate))
