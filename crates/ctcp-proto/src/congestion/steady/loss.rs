@@ -137,6 +137,10 @@ impl Steady {
         self.limit_to(delivered);
         if let Mode::SlowStart(start) = self.mode {
             self.learn_from(&start);
+            // What is in flight was sent too fast, as at the other ends of slow start. A small window may be one of many.
+            if before >= LARGE {
+                self.breaker.ignore(largest_sent);
+            }
         }
         if !matches!(self.mode, Mode::Compete { .. }) {
             self.mode = Mode::Hold(Hold::after_trip());
