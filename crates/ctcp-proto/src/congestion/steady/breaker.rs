@@ -1,5 +1,6 @@
 //! The circuit breaker (RFC 8084): while much more is lost than the path loses by itself, the window is cut at most once per round trip: to
-//! half, or first to 0.7 (see `Steady::trip`). Packets of a push do not count.
+//! half, or first to 0.7 (see `Steady::trip`). Packets of a push do not count, nor do those in flight when slow start ends, unless the breaker
+//! ends it with a small window.
 //!
 //! Many flows that share a full queue cannot distinguish its drops from noise, because the reaction of one of them changes nothing. Without
 //! the breaker, each would compensate for the drops of all.
