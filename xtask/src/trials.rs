@@ -1,7 +1,6 @@
 //! `cargo xtask trials`: congestion control on random networks in virtual time, compared with an oracle or with as many
-//! Reno flows, alongside other flows, on links that change, and after pauses.
+//! Reno flows, alongside other flows, and after pauses.
 
-mod changes;
 mod crowd;
 mod oracle;
 mod path;

@@ -16,9 +16,21 @@ use crate::key_file;
 /// Shorter than a proxy's time-out of one attempt, so that the handshake reports why it failed.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// The limits of a connection with this profile.
+/// The limits of a server's or a relay's connections with this profile.
 pub(crate) fn transport(profile: Profile, catalogue: &Arc<Catalogue>) -> TransportConfig {
-    let mut transport = TransportConfig::default();
+    with_profile(TransportConfig::default(), profile, catalogue)
+}
+
+/// The limits of a client's connections with this profile.
+pub(crate) fn client_transport(profile: Profile, catalogue: &Arc<Catalogue>) -> TransportConfig {
+    with_profile(TransportConfig::for_client(), profile, catalogue)
+}
+
+fn with_profile(
+    mut transport: TransportConfig,
+    profile: Profile,
+    catalogue: &Arc<Catalogue>,
+) -> TransportConfig {
     transport.profile(profile).catalogue(catalogue.clone()).handshake_timeout(HANDSHAKE_TIMEOUT);
     transport
 }
@@ -60,7 +72,7 @@ pub(crate) fn link(
     let secret_key = key_file::read_of_client(&remote.key)?;
     let own_key = secret_key.public_key();
     let mut config = ClientConfig::new(secret_key);
-    let mut transport = transport(profile, catalogue);
+    let mut transport = client_transport(profile, catalogue);
     transport.tickets(remote.ticket_file.is_some());
     let ways = Ways::new(&remote.via).map_err(|error| CliError::usage(format!("--via: {error}")))?;
     let has_several = ways.count() > 1 || remote.path.len() > 1 || remote.path.contains(&PathChoice::Auto);

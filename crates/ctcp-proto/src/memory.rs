@@ -31,8 +31,10 @@ pub(crate) const SYMBOLS_MIN: u64 = 64;
 /// A client may use one part in this many of the free memory.
 const PARTS: u64 = 8;
 
-/// A new connection promises one part in this many of what its client may still use.
+/// A new connection promises one part in this many of what its client may still use, or in so many of what a server may: an endpoint has
+/// chosen the few servers that it connects to.
 const FIRST_PARTS: u64 = 64;
+const FIRST_PARTS_OF_SERVER: u64 = 8;
 
 /// Smaller changes are not recorded, so that not every packet writes to the shared counters.
 const STEP: u64 = 16 * 1024;
@@ -96,7 +98,8 @@ impl Account {
     /// How many bytes another connection may promise its peer initially, for credit and for streams each. It is a small part, which grows
     /// with use. It is smaller if the client has more connections, so that thousands of idle ones leave room.
     pub(crate) fn first_promise(&self) -> u64 {
-        self.room() / FIRST_PARTS / (1 + self.leases.load(Ordering::Relaxed))
+        let parts = if self.parts == 0 { FIRST_PARTS_OF_SERVER } else { FIRST_PARTS };
+        self.room() / parts / (1 + self.leases.load(Ordering::Relaxed))
     }
 
     /// Whether no connection has a lease of this account.

@@ -6,7 +6,7 @@ use crate::changes::{Changes, Parameter};
 use crate::outcome::Outcome;
 use crate::plan::Plan;
 use crate::shard::Shard;
-use crate::{ctcp, eot_pb, tcp_nc, thesis};
+use crate::{control, ctcp, eot_pb, tcp_nc, thesis};
 
 /// Settings of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -89,7 +89,7 @@ pub struct Waiting {
 /// All figures that cannot be reproduced yet.
 pub const WAITING: &[Waiting] = &[];
 
-/// All experiments, in the order in which the papers were published.
+/// All experiments, in the order in which the papers were published, and those that are in no paper.
 pub const EXPERIMENTS: &[Experiment] = &[
     tcp_nc::fig5::EXPERIMENT,
     tcp_nc::fig6::EXPERIMENT,
@@ -121,4 +121,9 @@ pub const EXPERIMENTS: &[Experiment] = &[
     ctcp::hotel::EXPERIMENT,
     ctcp::eq6::EXPERIMENT,
     ctcp::eq7::EXPERIMENT,
+    control::changes::HALVED,
+    control::changes::DOUBLED,
+    control::changes::LONGER,
+    control::changes::SHORTER,
+    control::changes::DEAD,
 ];

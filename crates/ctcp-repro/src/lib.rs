@@ -9,7 +9,7 @@
 //!                                                                     +------->  comparison with the printed numbers
 //! ```
 //!
-//! The closed forms given in the papers are in [`theory`].
+//! Figures that are in no paper are in `control/`. The closed forms given in the papers are in [`theory`].
 //!
 //! The figures that the testbed measures again on real sockets are public in [`ctcp`] and [`thesis`]: the cells of a
 //! figure and the evaluation of their values. Both results therefore have the same series, printed numbers and checks.
@@ -20,6 +20,7 @@
 pub mod agreement;
 mod changes;
 pub mod comparison;
+mod control;
 pub mod ctcp;
 mod eot_pb;
 mod experiment;

@@ -10,7 +10,7 @@ use ctcp_proto::PathMode;
 use ctcp_sim::measure::goodput_share;
 
 use super::path::{Transfer, Trial};
-use super::{changes, crowd, pauses, shared, transport};
+use super::{crowd, pauses, shared, transport};
 
 /// The options of a run.
 #[derive(Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl Options {
 }
 
 /// How the commands are used.
-const USAGE: &str = "trials paths|trace|crowd|shared|changes|pauses [--design PROFILE[/CONGESTION]] [--jobs N]; \
+const USAGE: &str = "trials paths|trace|crowd|shared|pauses [--design PROFILE[/CONGESTION]] [--jobs N]; \
                      all but crowd: [--first SEED]; all but crowd and trace: [--seeds N]; \
                      paths, trace: [--packets N] [--rounds N]; paths: [--lucks N] [--rate-max MBIT/S]; trace: [--luck N]; \
                      crowd, shared: [--seconds N]; all but paths and trace: [--only TEXT]; \
@@ -64,7 +64,6 @@ pub(crate) fn run(mut arguments: impl Iterator<Item = String>) -> io::Result<()>
         "trace" => trace(&options),
         "crowd" => crowds(&options),
         "shared" => shared(&options),
-        "changes" => changing(&options),
         "pauses" => pausing(&options),
         _ => Err(io::Error::other(USAGE)),
     }
@@ -277,14 +276,6 @@ fn shared(options: &Options) -> io::Result<()> {
         }
         println!();
     });
-    Ok(())
-}
-
-fn changing(options: &Options) -> io::Result<()> {
-    let cells = options.chosen(changes::cells());
-    let ours = transport(&options.design)?;
-    let run = |cell: changes::Changing, seed| cell.run(seed, &ours);
-    in_cells(options, &cells, run, |cell, runs| println!("{cell}: {}", changes::summary(runs)));
     Ok(())
 }
 

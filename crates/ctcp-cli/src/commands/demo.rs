@@ -110,7 +110,7 @@ async fn measure(
         .map_err(|error| failed("the emulated link", &error))?;
 
     let mut config = ClientConfig::new(client_key);
-    config.bind(loopback).transport(network::transport(profile, catalogue));
+    config.bind(loopback).transport(network::client_transport(profile, catalogue));
     let client = Endpoint::client(config).map_err(|error| failed("the client", &error))?;
     let at: ServerAddress = link.address().to_string().parse().map_err(|error| failed("the link", &error))?;
     let connector = CtcpConnector::new(client.clone(), at, server_public);

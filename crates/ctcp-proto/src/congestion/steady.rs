@@ -75,7 +75,6 @@ use breaker::Breaker;
 use calm::own_queue;
 use ceiling::Ceiling;
 use hold::{Hold, Seen, Step};
-use loss::BACK_OFF_OVERFLOW;
 use loss_origin::{Fate, LossOrigin};
 use neighbours::Neighbours;
 use peak::Peak;
@@ -83,7 +82,7 @@ use push::{Found, MORE, Push};
 use response::Response;
 use share::Share;
 use slow_start::{LONG, MANY, SlowStart};
-use tally::{Tally, arrival_rate, seconds_ratio};
+use tally::{PacketSize, Tally, arrival_rate, seconds_ratio};
 
 /// Packets in the initial window, which are paced. 46 KB: most short responses fit into one round trip.
 const INITIAL_WINDOW: f64 = 32.0;
@@ -116,9 +115,6 @@ const SHORT: u32 = 32;
 
 /// The fraction of a datagram above which packets count as full. A transfer leaves out only what headers may need.
 const FULL: f64 = 15.0 / 16.0;
-
-/// The weight of one packet in the mean size: about a small window.
-const PACKET_WEIGHT: f64 = 1.0 / 32.0;
 
 /// Minimum back-off factor on a path whose delay varies by itself.
 const BACK_OFF_RESTLESS: f64 = 0.7;
@@ -199,8 +195,8 @@ pub(super) struct Steady {
     /// Kept until the first acknowledgement after a timeout.
     before_timeout: Option<BeforeTimeout>,
     datagram: u64,
-    /// The mean size of the packets that arrived lately, in bytes. An interactive application fills few datagrams.
-    packet: f64,
+    /// An interactive application fills few datagrams.
+    packet: PacketSize,
     /// When the latest ACK arrived, whose packets share one sample.
     ack_at: Option<Instant>,
     round_began: Option<Instant>,
@@ -252,7 +248,7 @@ impl Steady {
             ceiling: Ceiling::default(),
             response: Response::default(),
             datagram,
-            packet: datagram as f64,
+            packet: PacketSize::new(datagram),
         }
     }
 
@@ -272,7 +268,8 @@ impl Steady {
     /// How many packets the link delivers in `time`.
     fn delivered_in(&self, time: Duration) -> Option<f64> {
         let full = self.datagram as f64;
-        let packet = if self.packet < full * FULL { self.packet.max(1.0) } else { full };
+        let mean = self.packet.mean();
+        let packet = if mean < full * FULL { mean } else { full };
         self.rate.map(|rate| rate * time.as_secs_f64() / packet)
     }
 
@@ -306,7 +303,7 @@ impl Steady {
         self.is_lossy = acked.loss_average > self.origin.seen() + LOSSY;
         let took = began.map_or(acked.rtt.smoothed, |began| acked.now - began);
         self.round_began = Some(acked.now);
-        let is_kept = self.is_lossy || self.share.is_competing(acked.now);
+        let is_kept = self.is_lossy || self.may_be_shared(acked.now);
         self.base.on_round(acked.now, &tally, &acked.rtt, self.tokens, is_kept);
         let mean = tally.samples.mean().unwrap_or(acked.rtt.smoothed);
         // Before the push goes on, which may end its larger window.
@@ -353,45 +350,10 @@ impl Steady {
         }
     }
 
-    fn on_slow_start_ack(&mut self, acked: &Acked, mut start: SlowStart) {
-        if !start.waits() && (!acked.is_app_limited || headroom::may_grow(&self.share, acked, self.tokens)) {
-            self.tokens = (self.tokens + 1.0).min(WINDOW_MAX);
-        }
-        let mean = self.base.is_restless().then(|| self.base.empty(&acked.rtt));
-        let is_full = start.on_ack(acked, &self.tally, self.whole_stretch(), mean);
-        self.mode = Mode::SlowStart(start);
-        if is_full {
-            self.leave_slow_start(acked, &start);
-        }
-    }
-
-    fn leave_slow_start(&mut self, acked: &Acked, start: &SlowStart) {
-        let rtt = &acked.rtt;
-        let wanted = self.base.empty(rtt).max(rtt.minimum) + self.target(rtt) / 2;
-        let by_delay = self.tokens * seconds_ratio(wanted, rtt.standing);
-        self.tokens = self.delivered_in(wanted).unwrap_or(by_delay).max(TOKENS_MIN);
-        self.end_slow_start(acked, start);
-    }
-
-    fn end_slow_start(&mut self, acked: &Acked, start: &SlowStart) {
-        self.mode = Mode::Hold(Hold::after_slow_start());
-        self.begin_round(acked.largest_sent);
-        self.origin.on_queue(self.highest_stretch, acked.rtt.minimum);
-        self.breaker.ignore(acked.largest_sent);
-        self.origin.on_overshoot(acked.largest_sent, start.least_loss());
-        self.learn_from(start);
-    }
-
-    /// Packets are lost while the queue grows, so it overflows. The loss of this round trip does not count as the path's own.
-    fn leave_lossy_slow_start(&mut self, acked: &Acked, start: &SlowStart, tally: &Tally) {
-        self.tokens = (self.tokens.min(f64::from(tally.acked)) * BACK_OFF_OVERFLOW).max(TOKENS_MIN);
-        self.end_slow_start(acked, start);
-    }
-
     fn on_hold_round(&mut self, acked: &Acked, mut hold: Hold, queue: Duration, rate: f64) {
         let base = self.base.empty(&acked.rtt);
         let (target, is_restless) = (self.target(&acked.rtt), self.base.is_restless());
-        let has_competed = self.share.is_competing(acked.now);
+        let is_shared = self.may_be_shared(acked.now);
         let reach = self.delivered_in(base).unwrap_or(0.0);
         let seen = Seen {
             base,
@@ -403,7 +365,7 @@ impl Steady {
             loss: acked.loss_average,
             calm_loss: self.origin.seen(),
             is_restless,
-            has_competed,
+            is_shared,
             is_app_limited: acked.is_app_limited,
         };
         let step = hold.on_round(self.tokens, &seen);
@@ -498,7 +460,7 @@ impl Controller for Steady {
         self.rtt = Some(*rtt);
         self.rate = acked.delivery_rate;
         self.is_app_limited = acked.is_app_limited;
-        self.packet += (acked.size as f64 - self.packet) * PACKET_WEIGHT;
+        self.packet.on_packet(acked.size);
         if self.backed_off.is_after(acked.number) {
             self.is_recovering = false;
         }

@@ -8,6 +8,7 @@ use super::*;
 mod invariants;
 mod letter;
 mod marks;
+mod steady;
 
 /// Bytes of a full datagram.
 const DATAGRAM: u64 = 1_472;

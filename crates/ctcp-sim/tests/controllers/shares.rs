@@ -1,6 +1,7 @@
 //! Flows of profile `default` beside each other, and beside Reno.
 
 use ctcp_netem::{LinkConfig, PathConfig};
+use ctcp_proto::congestion::Algorithm;
 use ctcp_proto::{PathMode, Profile, TransportConfig};
 use ctcp_sim::Scrutiny;
 use ctcp_sim::application::script::Script;
@@ -64,6 +65,19 @@ fn reno_and_the_default_share_a_clean_link_and_a_long_queue_less_equally() {
 }
 
 /// What random loss leaves to Reno does not depend on its neighbour (Padhye's formula).
+#[test]
+fn a_flow_is_not_starved_when_cubic_begins_to_fill_a_long_queue() {
+    let cubic = Profile { congestion: Algorithm::CUBIC, ..Profile::TCP };
+    for seed in 1..=4 {
+        let conditions = Conditions { seed, ..Conditions::new(10, 60, 4.0, 0.0) };
+        let flows = [(transport(Profile::DEFAULT), secs(0)), (transport(cubic), secs(2))];
+        let mut bottleneck = Bottleneck::new(conditions, &flows);
+        bottleneck.run(secs(2));
+        let shares = bottleneck.run(secs(15)).shares;
+        assert!(shares[0] > 0.05, "seed {seed}: {shares:.3?}");
+    }
+}
+
 #[test]
 fn on_a_lossy_link_reno_gets_what_it_gets_beside_another_reno() {
     for loss in [0.01, 0.05] {

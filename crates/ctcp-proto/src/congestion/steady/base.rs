@@ -38,12 +38,26 @@ const MUCH_LONGER: u32 = 8;
 /// With a smaller window, means are used only while there is noise.
 const WINDOW_MIN: f64 = 32.0;
 
+/// If a longer path of a large window is forgotten within so much time, it was the queue of others, as when CUBIC's window grows little for a
+/// while. No other path counts as longer for the second time.
+const MISTAKEN_WITHIN: Duration = Duration::from_secs(10);
+const MISTAKEN: Duration = Duration::from_secs(16);
+
+/// A path that became longer.
+#[derive(Clone, Copy, Debug)]
+struct Longer {
+    base: Duration,
+    since: Instant,
+}
+
 /// Estimates of the empty path.
 #[derive(Debug)]
 pub(super) struct Base {
     floor: Option<Duration>,
     /// Set if the path became longer than the smallest round trip.
-    longer: Option<Duration>,
+    longer: Option<Longer>,
+    /// When a longer path last turned out to be the queue of others.
+    mistaken_at: Option<Instant>,
     means: SlidingMinimum,
     mean: Option<Duration>,
     /// The mean of the latest samples.
@@ -63,6 +77,7 @@ impl Default for Base {
         Self {
             floor: None,
             longer: None,
+            mistaken_at: None,
             means: SlidingMinimum::new(nanos(MINIMUM_WINDOW)),
             mean: None,
             level: None,
@@ -87,7 +102,14 @@ impl Base {
     ) {
         let Some(lowest) = round.lowest else { return };
         let before = self.floor.map_or(rtt.minimum, |floor| floor.min(rtt.minimum));
-        self.longer = self.longer.and_then(|longer| still_longer(longer, lowest, before, window));
+        if let Some(longer) = self.longer {
+            let base = still_longer(longer.base, lowest, before, window);
+            self.longer = base.map(|base| Longer { base, ..longer });
+            let is_much = longer.base > before + before / MUCH_LONGER && window >= effect::WINDOW_MIN;
+            if base.is_none() && is_much && now.saturating_since(longer.since) < MISTAKEN_WITHIN {
+                self.mistaken_at = Some(now);
+            }
+        }
         self.floor = kept_low(self.floor, rtt.minimum, is_kept);
         self.samples.join(&round.samples);
         self.noise.on_round(lowest, rtt.variance);
@@ -123,7 +145,7 @@ impl Base {
     pub(super) fn empty(&self, rtt: &RttView) -> Duration {
         let minimum = self.floor.map_or(rtt.minimum, |floor| floor.min(rtt.minimum));
         let usual = self.mean.filter(|_| self.is_restless()).map_or(minimum, |mean| mean.max(minimum));
-        self.longer.map_or(usual, |longer| longer.max(usual))
+        self.longer.map_or(usual, |longer| longer.base.max(usual))
     }
 
     /// The queue of the last round trip, whose smallest sample is `lowest`.
@@ -155,8 +177,13 @@ impl Base {
             self.means.insert(now.as_nanos(), nanos(level));
             self.mean = Some(level);
         } else {
-            self.longer = Some(self.empty(rtt) + queue);
+            self.longer = Some(Longer { base: self.empty(rtt) + queue, since: now });
         }
+    }
+
+    /// Whether a longer path turned out lately to be the queue of others.
+    pub(super) fn was_mistaken(&self, now: Instant) -> bool {
+        self.mistaken_at.is_some_and(|at| now.saturating_since(at) < MISTAKEN)
     }
 
     /// Discards the estimate of a longer path.
@@ -278,5 +305,21 @@ mod tests {
         assert_eq!(bench.empty(), 47, "a little less");
         bench.rounds(1, 30, 0, false);
         assert_eq!(bench.empty(), 20);
+    }
+
+    #[test]
+    fn a_path_that_is_longer_for_a_few_seconds_only_was_the_queue_of_others() {
+        let mistaken = |seconds: u32, added_millis: u64| {
+            let mut bench = Bench::new();
+            bench.rounds(10, 20, 0, false);
+            let (now, added) = (bench.now, Duration::from_millis(added_millis));
+            bench.base.become_longer(now, &bench.rtt.view(now), added);
+            bench.rounds(seconds * 20, 50, 0, false);
+            bench.rounds(1, 21, 0, false);
+            (bench.base.was_mistaken(bench.now), bench.base.was_mistaken(bench.now + MISTAKEN))
+        };
+        assert_eq!(mistaken(5, 30), (true, false));
+        assert_eq!(mistaken(11, 30), (false, false), "a route that has changed back");
+        assert_eq!(mistaken(5, 2), (false, false), "a queue of few packets");
     }
 }

@@ -34,6 +34,8 @@ pub(super) const WINDOW_MIN: f64 = 32.0;
 pub(super) struct Effect {
     /// The window before the first back-off.
     tokens_before: f64,
+    /// It was at least [`WINDOW_MIN`] then. A trip of the breaker may have reduced it since.
+    is_large: bool,
     /// The queue before the latest back-off, and in the round trip before it took effect.
     queue_before: Duration,
     queue_settling: Duration,
@@ -45,12 +47,26 @@ pub(super) struct Effect {
     rate_before: f64,
     /// The loss in calm moments before the first back-off, which is not due to the queue.
     loss_before: f64,
+    /// The breaker tripped, and no round trip had a short queue since.
+    has_tripped: bool,
 }
 
 impl Effect {
+    /// The breaker tripped.
+    pub(super) fn after_trip() -> Self {
+        Self { has_tripped: true, ..Self::default() }
+    }
+
+    /// The breaker tripped and multiplied the window by `beta`. The back-offs of a large window go on from there; `None` for a small one.
+    pub(super) fn on_trip(self, beta: f64) -> Option<Self> {
+        let tokens_before = self.tokens_before * beta;
+        self.is_large.then_some(Self { has_tripped: true, tokens_before, ..self })
+    }
+
     /// A round trip without a queue above the target is over.
     pub(super) fn on_short_queue(&mut self, seen: &Seen) {
         self.rate = seen.rate;
+        self.has_tripped = false;
     }
 
     /// A round trip is over whose packets were sent before the window changed.
@@ -65,6 +81,7 @@ impl Effect {
         let rate_before = if self.rate > 0.0 { (seen.rate + self.rate) / 2.0 } else { seen.rate };
         *self = Self {
             tokens_before: tokens,
+            is_large: tokens >= WINDOW_MIN,
             queue_before: seen.queue,
             unmoved: 0,
             same: 0,
@@ -79,7 +96,7 @@ impl Effect {
     pub(super) fn on_queue(&mut self, tokens: f64, seen: &Seen, is_first: bool) {
         let was_awaited = self.awaits_confirmation();
         let is_same = SAME.contains(&seconds_ratio(seen.queue, self.queue_settling));
-        let is_large_cut = is_first && self.is_large() && self.reduced(tokens) > REDUCED;
+        let is_large_cut = is_first && self.is_large && self.reduced(tokens) > REDUCED;
         let is_telling =
             is_large_cut && !seen.is_restless && !seen.is_app_limited && self.may_be_longer(seen);
         let is_clean = seen.loss <= self.loss_before + SAME_LOSS;
@@ -105,26 +122,23 @@ impl Effect {
         self.same > 0
     }
 
-    /// Whether no other flow explains that the queue does not react.
+    /// Whether no other flow explains that the queue does not react. One that fills it also overflows it when it begins.
     fn may_be_longer(&self, seen: &Seen) -> bool {
-        !seen.has_competed && !self.is_overflow(seen)
+        let is_overflow = self.is_overflow(seen) || self.has_tripped && self.is_large;
+        !seen.is_shared && !is_overflow
     }
 
     /// Whether loss came with the queue. A small window has to assume it of any loss in excess of the path's own.
     fn is_overflow(&self, seen: &Seen) -> bool {
-        if self.is_large() { seen.loss > self.loss_before + LOSSY } else { seen.is_lossy }
+        if self.is_large { seen.loss > self.loss_before + LOSSY } else { seen.is_lossy }
     }
 
     /// Whether back-offs made less arrive, which they do not while a queue keeps the link busy.
     fn is_followed(&self, tokens: f64, seen: &Seen) -> bool {
         let reduced = self.reduced(tokens);
         let less = 1.0 - seen.rate / self.rate_before.max(1e-9);
-        let is_known = seen.is_restless && !seen.is_app_limited && self.is_large();
+        let is_known = seen.is_restless && !seen.is_app_limited && self.is_large;
         is_known && reduced > REDUCED && less > FOLLOWS * reduced
-    }
-
-    fn is_large(&self) -> bool {
-        self.tokens_before >= WINDOW_MIN
     }
 
     /// The fraction by which the window was reduced to `tokens`.

@@ -47,8 +47,8 @@ pub(super) struct Seen {
     pub(super) reach: f64,
     /// The path's delay varies by itself.
     pub(super) is_restless: bool,
-    /// The flow has competed lately. A queue that others fill, or further paths of this connection, does not react to this flow.
-    pub(super) has_competed: bool,
+    /// Others, or further paths of this connection, may fill the queue (`Steady::may_be_shared`). It then does not react to this flow.
+    pub(super) is_shared: bool,
     /// The application sent less than the window allows, so arrivals do not follow the window.
     pub(super) is_app_limited: bool,
 }
@@ -105,7 +105,19 @@ impl Hold {
 
     /// Starts after the breaker tripped.
     pub(super) fn after_trip() -> Self {
-        Self { has_tripped: true, ..Self::new() }
+        Self { has_tripped: true, effect: Effect::after_trip(), ..Self::new() }
+    }
+
+    /// The state after the breaker tripped and multiplied the window by `beta`. The back-offs of a large window count on: as many again would
+    /// starve it alongside a flow that fills the queue.
+    pub(super) fn on_trip(self, beta: f64) -> Self {
+        let effect = if self.back_offs > 0 { self.effect.on_trip(beta) } else { None };
+        effect.map_or_else(Self::after_trip, |effect| Self {
+            has_tripped: true,
+            is_settling: true,
+            effect,
+            ..self
+        })
     }
 
     /// Ignores the next round trip, which belongs to the old window.
@@ -222,7 +234,7 @@ mod tests {
             rate: 2_000.0,
             reach: 0.0,
             is_restless: false,
-            has_competed: false,
+            is_shared: false,
             is_app_limited: false,
         }
     }
@@ -345,7 +357,44 @@ mod tests {
 
     #[test]
     fn after_competing_a_queue_that_does_not_react_is_caused_by_another_flow() {
-        assert_caused_by_another_flow(&Seen { has_competed: true, ..seen(Duration::from_millis(20)) });
+        assert_caused_by_another_flow(&Seen { is_shared: true, ..seen(Duration::from_millis(20)) });
+    }
+
+    /// The back-offs in a queue that does not react, from `hold` with `tokens` packets on, and the conclusion. The breaker trips after so many
+    /// of them.
+    fn conclusion(mut hold: Hold, mut tokens: f64, trip_after: u32) -> (u32, Step) {
+        let queued = seen(Duration::from_millis(20));
+        let mut back_offs = 0;
+        for _ in 0..40 {
+            match hold.on_round(tokens, &queued) {
+                Step::Stay => {}
+                Step::BackOff(beta) => {
+                    back_offs += 1;
+                    tokens *= beta;
+                    if back_offs == trip_after {
+                        hold = hold.on_trip(0.5);
+                        tokens *= 0.5;
+                    }
+                }
+                step => return (back_offs, step),
+            }
+        }
+        panic!("no conclusion");
+    }
+
+    #[test]
+    fn back_offs_of_a_large_window_count_on_after_a_trip_and_half_of_it_is_restored() {
+        assert_eq!(conclusion(Hold::new(), 64.0, 1), (4, Step::QueueIsNotOurs(32.0)));
+        let (_, step) = conclusion(Hold::new(), 31.0, 1);
+        assert!(matches!(step, Step::PathIsLonger(before) if before < 15.5), "{step:?}");
+    }
+
+    #[test]
+    fn a_queue_that_lasts_since_the_breaker_tripped_is_caused_by_another_flow() {
+        assert_eq!(conclusion(Hold::after_trip(), 40.0, 0), (4, Step::QueueIsNotOurs(40.0)));
+        let mut hold = Hold::after_trip();
+        assert_eq!(hold.on_round(40.0, &seen(Duration::ZERO)), Step::Stay);
+        assert_eq!(conclusion(hold, 40.0, 0).1, Step::PathIsLonger(40.0), "it came later");
     }
 
     #[test]
@@ -384,12 +433,12 @@ mod tests {
 
     /// The round trips after the first back-off until the path counts as longer, if at most eight. The window before it is `tokens`, and the
     /// loss rises from 0.02 to `loss`.
-    fn rounds_until_longer(tokens: f64, loss: f64, has_competed: bool) -> Option<usize> {
+    fn rounds_until_longer(tokens: f64, loss: f64, is_shared: bool) -> Option<usize> {
         let mut hold = Hold::new();
         let before = Seen { loss: 0.02, calm_loss: 0.02, ..seen(Duration::ZERO) };
         assert_eq!(hold.on_round(tokens, &before), Step::Stay);
         let queued =
-            Seen { loss, calm_loss: 0.02, is_lossy: true, has_competed, ..seen(Duration::from_millis(20)) };
+            Seen { loss, calm_loss: 0.02, is_lossy: true, is_shared, ..seen(Duration::from_millis(20)) };
         let mut window = tokens;
         let mut step = || {
             let step = hold.on_round(window, &queued);

@@ -3,7 +3,8 @@
 
 use core::time::Duration;
 
-use super::{Acked, BACK_OFF_OVERFLOW, Steady};
+use super::loss::BACK_OFF_OVERFLOW;
+use super::{Acked, Steady};
 
 /// A queue that is shorter than its peak by this fraction, and by this time, has not become so by chance.
 const FALLEN: u32 = 8;

@@ -4,6 +4,8 @@ use core::time::Duration;
 
 use ctcp_base::Instant;
 
+use super::Steady;
+
 /// How long a flow counts as competing after it last did: it tries in between whether the others have gone.
 const COMPETED: Duration = Duration::from_secs(16);
 
@@ -42,5 +44,12 @@ impl Share {
 
     pub(super) fn is_competing(&self, now: Instant) -> bool {
         self.competed_at.is_some_and(|at| now.saturating_since(at) < COMPETED)
+    }
+}
+
+impl Steady {
+    /// Whether other flows may fill the queue: this one competed lately, or a path that seemed to be longer was not.
+    pub(super) fn may_be_shared(&self, now: Instant) -> bool {
+        self.share.is_competing(now) || self.base.was_mistaken(now)
     }
 }

@@ -2,9 +2,12 @@
 
 use core::time::Duration;
 
-use super::super::Acked;
-use super::super::round::Plateau;
-use super::tally::{Tally, arrival_rate};
+use super::hold::Hold;
+use super::loss::BACK_OFF_OVERFLOW;
+use super::tally::{Tally, arrival_rate, seconds_ratio};
+use super::{Acked, Mode, Steady, TOKENS_MIN, headroom};
+use crate::congestion::WINDOW_MAX;
+use crate::congestion::round::Plateau;
 use crate::recovery::rtt::RttView;
 
 /// Minimum queue that ends slow start: an eighth of the path as in HyStart++ (RFC 9406), but not noise. HyStart++ requires 4 ms. Two are
@@ -162,6 +165,45 @@ impl SlowStart {
             self.suspects = None;
         }
         is_full
+    }
+}
+
+impl Steady {
+    /// A packet was acknowledged.
+    pub(super) fn on_slow_start_ack(&mut self, acked: &Acked, mut start: SlowStart) {
+        if !start.waits() && (!acked.is_app_limited || headroom::may_grow(&self.share, acked, self.tokens)) {
+            self.tokens = (self.tokens + 1.0).min(WINDOW_MAX);
+        }
+        let mean = self.base.is_restless().then(|| self.base.empty(&acked.rtt));
+        let is_full = start.on_ack(acked, &self.tally, self.whole_stretch(), mean);
+        self.mode = Mode::SlowStart(start);
+        if is_full {
+            self.leave_slow_start(acked, &start);
+        }
+    }
+
+    /// The link is full. The window becomes what it delivers.
+    pub(super) fn leave_slow_start(&mut self, acked: &Acked, start: &SlowStart) {
+        let rtt = &acked.rtt;
+        let wanted = self.base.empty(rtt).max(rtt.minimum) + self.target(rtt) / 2;
+        let by_delay = self.tokens * seconds_ratio(wanted, rtt.standing);
+        self.tokens = self.delivered_in(wanted).unwrap_or(by_delay).max(TOKENS_MIN);
+        self.end_slow_start(acked, start);
+    }
+
+    fn end_slow_start(&mut self, acked: &Acked, start: &SlowStart) {
+        self.mode = Mode::Hold(Hold::after_slow_start());
+        self.begin_round(acked.largest_sent);
+        self.origin.on_queue(self.highest_stretch, acked.rtt.minimum);
+        self.breaker.ignore(acked.largest_sent);
+        self.origin.on_overshoot(acked.largest_sent, start.least_loss());
+        self.learn_from(start);
+    }
+
+    /// Packets are lost while the queue grows, so it overflows. The loss of this round trip does not count as the path's own.
+    pub(super) fn leave_lossy_slow_start(&mut self, acked: &Acked, start: &SlowStart, tally: &Tally) {
+        self.tokens = (self.tokens.min(f64::from(tally.acked)) * BACK_OFF_OVERFLOW).max(TOKENS_MIN);
+        self.end_slow_start(acked, start);
     }
 }
 

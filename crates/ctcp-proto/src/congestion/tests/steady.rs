@@ -1,0 +1,62 @@
+//! The default controller, packet by packet.
+
+use super::*;
+
+/// A controller in slow start with a window of `window` packets, and the next number.
+fn in_slow_start(window: f64) -> (Box<dyn Controller>, u64) {
+    let mut controller = Algorithm::DEFAULT.controller(DATAGRAM);
+    let mut number = 0;
+    while controller.window() < window {
+        controller.on_ack(&acked(number, LAST_OF_ROUND, 0));
+        number += 1;
+    }
+    (controller, number)
+}
+
+/// The first round trip has this many packets.
+const LAST_OF_ROUND: u64 = 1_000;
+
+/// Loses packets from `from` on until the window is cut, and returns how many.
+fn losses_until_cut(controller: &mut dyn Controller, from: u64, largest_sent: u64) -> u64 {
+    let mut before = controller.window();
+    for number in from..from + 500 {
+        lose(controller, number, largest_sent);
+        if controller.window() < 0.8 * before {
+            return number + 1 - from;
+        }
+        before = controller.window();
+    }
+    panic!("the breaker does not trip");
+}
+
+fn lose(controller: &mut dyn Controller, number: u64, largest_sent: u64) {
+    controller.on_loss(&Lost {
+        now: Instant::from_millis(number),
+        number: PacketNumber(number),
+        sent_time: Instant::ZERO,
+        size: DATAGRAM,
+        in_flight: 10,
+        largest_sent: PacketNumber(largest_sent),
+        rtt: rtt(0),
+        loss_average: 0.5,
+    });
+}
+
+#[test]
+fn what_is_in_flight_when_the_breaker_ends_slow_start_counts_no_further_if_it_is_much() {
+    // The losses that trip it again, if so many more were in flight and are lost.
+    let losses = |window: f64, in_flight: u64| {
+        let (mut controller, first) = in_slow_start(window);
+        let next = first + losses_until_cut(controller.as_mut(), first, LAST_OF_ROUND);
+        assert_ne!(controller.phase(), Phase::SlowStart);
+        let cut = controller.window();
+        let last = next + in_flight;
+        (next..last).for_each(|number| lose(controller.as_mut(), number, LAST_OF_ROUND));
+        assert!((controller.window() - cut).abs() < 1e-9, "one cut in a round trip");
+        losses_until_cut(controller.as_mut(), LAST_OF_ROUND + 1, LAST_OF_ROUND + 500)
+    };
+    let counts = |window| (0..8).map(|in_flight| losses(window, in_flight)).collect::<Vec<u64>>();
+    let (small, large) = (counts(40.0), counts(128.0));
+    assert!(small.windows(2).all(|pair| pair[1] < pair[0]), "they count on: {small:?}");
+    assert!(large.iter().all(|&count| count == large[0]), "they do not: {large:?}");
+}
