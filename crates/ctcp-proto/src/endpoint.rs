@@ -261,7 +261,10 @@ impl Endpoint {
         if account.room() < CONNECTION_MIN {
             return Err(ConnectError::Memory);
         }
-        let transport = transport.within(account.first_promise());
+        let is_client_only = self.config.accept.is_none();
+        let promise =
+            if is_client_only { account.first_promise_to_server() } else { account.first_promise() };
+        let transport = transport.within(promise);
         let (local, destination) = (self.new_id(), self.new_id());
         let mut parameters = client_parameters(&transport, local);
         if transport.path_ids {

@@ -31,9 +31,10 @@ pub(crate) const SYMBOLS_MIN: u64 = 64;
 /// A client may use one part in this many of the free memory.
 const PARTS: u64 = 8;
 
-/// A new connection promises one part in this many of what its client may still use, or in so many of what a server may: an endpoint has
-/// chosen the few servers that it connects to.
+/// A new connection promises one part in this many of what its client may still use.
 const FIRST_PARTS: u64 = 64;
+
+/// The same for a connection to a server, if this endpoint accepts no clients: it then has few connections, whose servers it has chosen.
 const FIRST_PARTS_OF_SERVER: u64 = 8;
 
 /// Smaller changes are not recorded, so that not every packet writes to the shared counters.
@@ -98,7 +99,15 @@ impl Account {
     /// How many bytes another connection may promise its peer initially, for credit and for streams each. It is a small part, which grows
     /// with use. It is smaller if the client has more connections, so that thousands of idle ones leave room.
     pub(crate) fn first_promise(&self) -> u64 {
-        let parts = if self.parts == 0 { FIRST_PARTS_OF_SERVER } else { FIRST_PARTS };
+        self.part_of_room(FIRST_PARTS)
+    }
+
+    /// The same for a connection to a server of an endpoint that accepts no clients.
+    pub(crate) fn first_promise_to_server(&self) -> u64 {
+        self.part_of_room(FIRST_PARTS_OF_SERVER)
+    }
+
+    fn part_of_room(&self, parts: u64) -> u64 {
         self.room() / parts / (1 + self.leases.load(Ordering::Relaxed))
     }
 

@@ -11,7 +11,7 @@ use ctcp_proto::{Catalogue, ClientPolicy, EndpointConfig, Grant, PathMode, Profi
 ///
 /// ```
 /// # use core::time::Duration;
-/// let mut transport = ctcp::TransportConfig::default();
+/// let mut transport = ctcp::TransportConfig::for_client();
 /// transport.idle_timeout(Duration::from_secs(60)).streams(100);
 /// ```
 #[derive(Clone, Debug)]
@@ -24,8 +24,8 @@ impl Default for TransportConfig {
 }
 
 impl TransportConfig {
-    /// The defaults of a client. It has its memory to itself, so it lets servers send more before it has read anything: a long fast path is
-    /// then full earlier.
+    /// The defaults of [`ClientConfig`]. A client shares its memory with no one, so it lets servers send more before it has read anything: a
+    /// long fast path is then full earlier.
     #[must_use]
     pub fn for_client() -> Self {
         let mut transport = Self::default();
@@ -71,14 +71,14 @@ impl TransportConfig {
     }
 
     /// How many bytes the peer may have sent on one stream that the application has not read: initially, and at most while the
-    /// application reads fast. Default: 1 MiB and 16 MiB; 4 MiB and 16 MiB for a client.
+    /// application reads fast. Default: 1 MiB and 16 MiB, and with [`Self::for_client`] 4 MiB and 16 MiB.
     pub fn stream_credit(&mut self, first: u64, most: u64) -> &mut Self {
         (self.0.stream_credit, self.0.stream_credit_max) = (first, most.max(first));
         self
     }
 
-    /// The same over all streams of a connection, within the memory of the endpoint. Default: 16 MiB and 1 GiB; 64 MiB and 1 GiB
-    /// for a client.
+    /// The same over all streams of a connection, within the memory of the endpoint. Default: 16 MiB and 1 GiB, and with
+    /// [`Self::for_client`] 64 MiB and 1 GiB.
     pub fn connection_credit(&mut self, first: u64, most: u64) -> &mut Self {
         (self.0.connection_credit, self.0.connection_credit_max) = (first, most.max(first));
         self

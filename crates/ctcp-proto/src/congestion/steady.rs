@@ -34,7 +34,8 @@
 //!
 //! A back-off is also an experiment: a queue that does not react to it at all is not a queue but a longer path, and becomes the new base
 //! ([`effect`]). A large window is then what the longer path carries. Among many flows a full queue does not react either. So the base rises only
-//! while there is no more loss than the path's own, or for a large window than before the queue, and not soon after competing, not even by age. On a
+//! while there is no more loss than the path's own, or for a large window than before the queue, and not soon after competing, not even by age,
+//! unless the queue stays the same while a large window shrinks ([`Still`]). On a
 //! path with much noise, a [`Push`] tests this first: if sending more makes more arrive, the delay was not a queue. Nor was it one if
 //! sending less makes less arrive.
 
@@ -67,6 +68,7 @@ mod response;
 mod samples;
 mod share;
 mod slow_start;
+mod still;
 mod tally;
 mod yielding;
 
@@ -82,7 +84,8 @@ use push::{Found, MORE, Push};
 use response::Response;
 use share::Share;
 use slow_start::{LONG, MANY, SlowStart};
-use tally::{PacketSize, Tally, arrival_rate, seconds_ratio};
+use still::Still;
+use tally::{Tally, arrival_rate, seconds_ratio};
 
 /// Packets in the initial window, which are paced. 46 KB: most short responses fit into one round trip.
 const INITIAL_WINDOW: f64 = 32.0;
@@ -115,6 +118,9 @@ const SHORT: u32 = 32;
 
 /// The fraction of a datagram above which packets count as full. A transfer leaves out only what headers may need.
 const FULL: f64 = 15.0 / 16.0;
+
+/// The weight of one packet in the mean size: about a small window.
+const PACKET_WEIGHT: f64 = 1.0 / 32.0;
 
 /// Minimum back-off factor on a path whose delay varies by itself.
 const BACK_OFF_RESTLESS: f64 = 0.7;
@@ -179,6 +185,7 @@ pub(super) struct Steady {
     /// The growth while competing.
     growth: Growth,
     share: Share,
+    still: Still,
     peak: Peak,
     rtt: Option<RttView>,
     rate: Option<f64>,
@@ -195,8 +202,8 @@ pub(super) struct Steady {
     /// Kept until the first acknowledgement after a timeout.
     before_timeout: Option<BeforeTimeout>,
     datagram: u64,
-    /// An interactive application fills few datagrams.
-    packet: PacketSize,
+    /// The mean size of the packets that arrived lately, in bytes. An interactive application fills few datagrams.
+    packet: f64,
     /// When the latest ACK arrived, whose packets share one sample.
     ack_at: Option<Instant>,
     round_began: Option<Instant>,
@@ -231,6 +238,7 @@ impl Steady {
             compete_for: COMPETE_MIN,
             growth: Growth::default(),
             share: Share::default(),
+            still: Still::default(),
             peak: Peak::default(),
             rtt: None,
             rate: None,
@@ -248,7 +256,7 @@ impl Steady {
             ceiling: Ceiling::default(),
             response: Response::default(),
             datagram,
-            packet: PacketSize::new(datagram),
+            packet: datagram as f64,
         }
     }
 
@@ -268,8 +276,7 @@ impl Steady {
     /// How many packets the link delivers in `time`.
     fn delivered_in(&self, time: Duration) -> Option<f64> {
         let full = self.datagram as f64;
-        let mean = self.packet.mean();
-        let packet = if mean < full * FULL { mean } else { full };
+        let packet = if self.packet < full * FULL { self.packet.max(1.0) } else { full };
         self.rate.map(|rate| rate * time.as_secs_f64() / packet)
     }
 
@@ -324,6 +331,13 @@ impl Steady {
         self.has_emptied = above < own_queue(base) / 2;
         self.consider_yielding(acked, above < target / 8, found.is_some());
         let is_thin = self.is_thin(acked, tally.acked);
+        let is_started = !matches!(self.mode, Mode::SlowStart(_)) && !self.base.is_restless();
+        if let Some(tokens) = self.still.on_round(queue, self.tokens).filter(|_| is_started && queue > target)
+        {
+            self.share.stop();
+            self.follow_longer_path(acked, queue, tokens);
+            return;
+        }
         match self.mode {
             Mode::SlowStart(start) if tally.is_overflow(base, start.least_loss()) && !is_thin => {
                 self.leave_lossy_slow_start(acked, &start, &tally);
@@ -377,14 +391,7 @@ impl Steady {
                 let beta = if is_restless { beta.max(BACK_OFF_RESTLESS) } else { beta };
                 self.tokens = (self.tokens * beta).max(TOKENS_MIN);
             }
-            Step::PathIsLonger(tokens) => {
-                self.base.become_longer(acked.now, &acked.rtt, queue);
-                self.tokens = self.on_longer_path(acked, base, tokens);
-                // What arrives next was sent with the reduced window.
-                let mut hold = Hold::new();
-                hold.settle();
-                self.mode = Mode::Hold(hold);
-            }
+            Step::PathIsLonger(tokens) => self.follow_longer_path(acked, queue, tokens),
             Step::QueueIsNotOurs(tokens) => {
                 self.tokens = tokens;
                 self.mode = Mode::Compete { until: acked.now + self.compete_for };
@@ -393,6 +400,17 @@ impl Steady {
                 self.compete_for = (self.compete_for * 2).min(COMPETE_MAX);
             }
         }
+    }
+
+    /// The path is longer by `queue`. The window was `tokens` before any back-off.
+    fn follow_longer_path(&mut self, acked: &Acked, queue: Duration, tokens: f64) {
+        let before = self.base.empty(&acked.rtt);
+        self.base.become_longer(acked.now, &acked.rtt, queue);
+        self.tokens = self.on_longer_path(acked, before, tokens);
+        // What arrives next was sent with the reduced window.
+        let mut hold = Hold::new();
+        hold.settle();
+        self.mode = Mode::Hold(hold);
     }
 
     /// The window on a path whose base was `before` and became longer, from `tokens`: nearly what it carries at the highest rate that arrived
@@ -460,7 +478,7 @@ impl Controller for Steady {
         self.rtt = Some(*rtt);
         self.rate = acked.delivery_rate;
         self.is_app_limited = acked.is_app_limited;
-        self.packet.on_packet(acked.size);
+        self.packet += (acked.size as f64 - self.packet) * PACKET_WEIGHT;
         if self.backed_off.is_after(acked.number) {
             self.is_recovering = false;
         }

@@ -4,7 +4,8 @@
 //! a round trip. If delay varies by itself (jitter), hardly any packet takes the smallest time. Then both are means over round trips, on
 //! which noise has no effect.
 //!
-//! While more is lost than the path loses by itself, and soon after competing, the base may fall but not rise. A queue among many flows can
+//! While more is lost than the path loses by itself, soon after competing, and soon after a longer path turned out to be a queue, the base may
+//! fall but not rise. A queue among many flows can
 //! last, and must not become the base of those that fill it.
 
 use core::time::Duration;
@@ -39,7 +40,7 @@ const MUCH_LONGER: u32 = 8;
 const WINDOW_MIN: f64 = 32.0;
 
 /// If a longer path of a large window is forgotten within so much time, it was the queue of others, as when CUBIC's window grows little for a
-/// while. No other path counts as longer for the second time.
+/// while. For the second of these times no other path counts as longer.
 const MISTAKEN_WITHIN: Duration = Duration::from_secs(10);
 const MISTAKEN: Duration = Duration::from_secs(16);
 

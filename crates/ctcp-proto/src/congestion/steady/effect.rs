@@ -34,8 +34,6 @@ pub(super) const WINDOW_MIN: f64 = 32.0;
 pub(super) struct Effect {
     /// The window before the first back-off.
     tokens_before: f64,
-    /// It was at least [`WINDOW_MIN`] then. A trip of the breaker may have reduced it since.
-    is_large: bool,
     /// The queue before the latest back-off, and in the round trip before it took effect.
     queue_before: Duration,
     queue_settling: Duration,
@@ -47,20 +45,20 @@ pub(super) struct Effect {
     rate_before: f64,
     /// The loss in calm moments before the first back-off, which is not due to the queue.
     loss_before: f64,
-    /// The breaker tripped, and no round trip had a short queue since.
+    /// The breaker reduced a large window, and no round trip that ended since had a short queue.
     has_tripped: bool,
 }
 
 impl Effect {
-    /// The breaker tripped.
-    pub(super) fn after_trip() -> Self {
-        Self { has_tripped: true, ..Self::default() }
+    /// The breaker tripped while a window of `tokens` was held, which was perhaps larger before `back_offs` of them.
+    pub(super) fn on_trip(self, tokens: f64, back_offs: u32) -> Self {
+        let before = if back_offs > 0 { self.tokens_before } else { tokens };
+        Self { has_tripped: self.has_tripped || before >= WINDOW_MIN, ..Self::default() }
     }
 
-    /// The breaker tripped and multiplied the window by `beta`. The back-offs of a large window go on from there; `None` for a small one.
-    pub(super) fn on_trip(self, beta: f64) -> Option<Self> {
-        let tokens_before = self.tokens_before * beta;
-        self.is_large.then_some(Self { has_tripped: true, tokens_before, ..self })
+    /// Whether the breaker reduced a large window, and no round trip that ended since had a short queue.
+    pub(super) fn has_tripped(&self) -> bool {
+        self.has_tripped
     }
 
     /// A round trip without a queue above the target is over.
@@ -81,7 +79,6 @@ impl Effect {
         let rate_before = if self.rate > 0.0 { (seen.rate + self.rate) / 2.0 } else { seen.rate };
         *self = Self {
             tokens_before: tokens,
-            is_large: tokens >= WINDOW_MIN,
             queue_before: seen.queue,
             unmoved: 0,
             same: 0,
@@ -96,7 +93,7 @@ impl Effect {
     pub(super) fn on_queue(&mut self, tokens: f64, seen: &Seen, is_first: bool) {
         let was_awaited = self.awaits_confirmation();
         let is_same = SAME.contains(&seconds_ratio(seen.queue, self.queue_settling));
-        let is_large_cut = is_first && self.is_large && self.reduced(tokens) > REDUCED;
+        let is_large_cut = is_first && self.is_large() && self.reduced(tokens) > REDUCED;
         let is_telling =
             is_large_cut && !seen.is_restless && !seen.is_app_limited && self.may_be_longer(seen);
         let is_clean = seen.loss <= self.loss_before + SAME_LOSS;
@@ -122,23 +119,26 @@ impl Effect {
         self.same > 0
     }
 
-    /// Whether no other flow explains that the queue does not react. One that fills it also overflows it when it begins.
+    /// Whether no other flow explains that the queue does not react. One that fills a queue usually overflows it first.
     fn may_be_longer(&self, seen: &Seen) -> bool {
-        let is_overflow = self.is_overflow(seen) || self.has_tripped && self.is_large;
-        !seen.is_shared && !is_overflow
+        !seen.is_shared && !self.is_overflow(seen) && !self.has_tripped
     }
 
     /// Whether loss came with the queue. A small window has to assume it of any loss in excess of the path's own.
     fn is_overflow(&self, seen: &Seen) -> bool {
-        if self.is_large { seen.loss > self.loss_before + LOSSY } else { seen.is_lossy }
+        if self.is_large() { seen.loss > self.loss_before + LOSSY } else { seen.is_lossy }
     }
 
     /// Whether back-offs made less arrive, which they do not while a queue keeps the link busy.
     fn is_followed(&self, tokens: f64, seen: &Seen) -> bool {
         let reduced = self.reduced(tokens);
         let less = 1.0 - seen.rate / self.rate_before.max(1e-9);
-        let is_known = seen.is_restless && !seen.is_app_limited && self.is_large;
+        let is_known = seen.is_restless && !seen.is_app_limited && self.is_large();
         is_known && reduced > REDUCED && less > FOLLOWS * reduced
+    }
+
+    fn is_large(&self) -> bool {
+        self.tokens_before >= WINDOW_MIN
     }
 
     /// The fraction by which the window was reduced to `tokens`.

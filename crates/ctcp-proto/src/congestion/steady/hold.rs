@@ -29,6 +29,10 @@ const ROOM_ROUNDS: u32 = 4;
 const RETURN: f64 = 1.0 / 8.0;
 const RETURN_TO: f64 = 0.8;
 
+/// If the breaker reduced a large window, back-offs leave at least so many packets. A smaller window would starve a flow for seconds alongside
+/// another that fills a long queue, since it takes several long round trips to find out.
+const LEAST: f64 = 4.0;
+
 /// Measurements of a round trip.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
@@ -105,19 +109,12 @@ impl Hold {
 
     /// Starts after the breaker tripped.
     pub(super) fn after_trip() -> Self {
-        Self { has_tripped: true, effect: Effect::after_trip(), ..Self::new() }
+        Self { has_tripped: true, ..Self::new() }
     }
 
-    /// The state after the breaker tripped and multiplied the window by `beta`. The back-offs of a large window count on: as many again would
-    /// starve it alongside a flow that fills the queue.
-    pub(super) fn on_trip(self, beta: f64) -> Self {
-        let effect = if self.back_offs > 0 { self.effect.on_trip(beta) } else { None };
-        effect.map_or_else(Self::after_trip, |effect| Self {
-            has_tripped: true,
-            is_settling: true,
-            effect,
-            ..self
-        })
+    /// The state after the breaker reduced a window of `tokens`.
+    pub(super) fn on_trip(self, tokens: f64) -> Self {
+        Self { effect: self.effect.on_trip(tokens, self.back_offs), ..Self::after_trip() }
     }
 
     /// Ignores the next round trip, which belongs to the old window.
@@ -212,7 +209,9 @@ impl Hold {
         self.has_tripped &= self.back_offs == 1;
         self.growth = 1.0;
         self.is_settling = true;
-        Step::BackOff(seconds_ratio(seen.base + seen.target / 2, seen.base + seen.queue))
+        let beta = seconds_ratio(seen.base + seen.target / 2, seen.base + seen.queue);
+        let least = if self.effect.has_tripped() { (LEAST / tokens).min(1.0) } else { 0.0 };
+        Step::BackOff(beta.max(least))
     }
 }
 
@@ -360,41 +359,39 @@ mod tests {
         assert_caused_by_another_flow(&Seen { is_shared: true, ..seen(Duration::from_millis(20)) });
     }
 
-    /// The back-offs in a queue that does not react, from `hold` with `tokens` packets on, and the conclusion. The breaker trips after so many
-    /// of them.
-    fn conclusion(mut hold: Hold, mut tokens: f64, trip_after: u32) -> (u32, Step) {
-        let queued = seen(Duration::from_millis(20));
-        let mut back_offs = 0;
+    /// The least window and the conclusion in a queue that does not react, from `hold` with `tokens` packets on.
+    fn conclusion(mut hold: Hold, mut tokens: f64) -> (f64, Step) {
+        let queued = seen(Duration::from_millis(60));
         for _ in 0..40 {
             match hold.on_round(tokens, &queued) {
                 Step::Stay => {}
-                Step::BackOff(beta) => {
-                    back_offs += 1;
-                    tokens *= beta;
-                    if back_offs == trip_after {
-                        hold = hold.on_trip(0.5);
-                        tokens *= 0.5;
-                    }
-                }
-                step => return (back_offs, step),
+                Step::BackOff(beta) => tokens *= beta,
+                step => return (tokens, step),
             }
         }
         panic!("no conclusion");
     }
 
     #[test]
-    fn back_offs_of_a_large_window_count_on_after_a_trip_and_half_of_it_is_restored() {
-        assert_eq!(conclusion(Hold::new(), 64.0, 1), (4, Step::QueueIsNotOurs(32.0)));
-        let (_, step) = conclusion(Hold::new(), 31.0, 1);
-        assert!(matches!(step, Step::PathIsLonger(before) if before < 15.5), "{step:?}");
+    fn a_queue_that_lasts_since_the_breaker_tripped_is_caused_by_another_flow_and_back_offs_leave_some_packets()
+     {
+        assert_eq!(conclusion(Hold::new().on_trip(64.0), 32.0), (4.0, Step::QueueIsNotOurs(32.0)));
+        assert_eq!(
+            conclusion(Hold::new().on_trip(64.0).on_trip(32.0), 16.0),
+            (4.0, Step::QueueIsNotOurs(16.0))
+        );
+        let (least, step) = conclusion(Hold::new().on_trip(31.0), 16.0);
+        assert!(least < 2.0 && step == Step::PathIsLonger(16.0), "a small window: {least} {step:?}");
+        let mut hold = Hold::new().on_trip(64.0);
+        assert_eq!(hold.on_round(32.0, &seen(Duration::ZERO)), Step::Stay);
+        assert_eq!(conclusion(hold, 32.0).1, Step::PathIsLonger(32.0), "it came later");
     }
 
     #[test]
-    fn a_queue_that_lasts_since_the_breaker_tripped_is_caused_by_another_flow() {
-        assert_eq!(conclusion(Hold::after_trip(), 40.0, 0), (4, Step::QueueIsNotOurs(40.0)));
-        let mut hold = Hold::after_trip();
-        assert_eq!(hold.on_round(40.0, &seen(Duration::ZERO)), Step::Stay);
-        assert_eq!(conclusion(hold, 40.0, 0).1, Step::PathIsLonger(40.0), "it came later");
+    fn a_trip_during_the_back_offs_of_a_large_window_counts_as_one_of_it() {
+        let mut hold = Hold::new();
+        assert!(matches!(hold.on_round(40.0, &seen(Duration::from_millis(20))), Step::BackOff(_)));
+        assert_eq!(conclusion(hold.on_trip(20.0), 10.0).1, Step::QueueIsNotOurs(10.0));
     }
 
     #[test]

@@ -123,7 +123,8 @@ impl Steady {
         let is_soft = is_hidden && !self.ceiling.is_recent();
         let before = self.tokens;
         let beta = if is_soft { BACK_OFF_OVERFLOW } else { BACK_OFF_HARDEST };
-        let held = if let Mode::Hold(hold) = self.mode { hold.on_trip(beta) } else { Hold::after_trip() };
+        let held =
+            if let Mode::Hold(hold) = self.mode { hold.on_trip(self.tokens) } else { Hold::after_trip() };
         if !self.back_off_once(number, largest_sent, beta) {
             return;
         }

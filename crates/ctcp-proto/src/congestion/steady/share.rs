@@ -37,6 +37,11 @@ impl Share {
         self.competed_at = Some(now);
     }
 
+    /// What seemed to be the queue of others was none.
+    pub(super) fn stop(&mut self) {
+        self.competed_at = None;
+    }
+
     /// The part of a flow's share that it takes while it competes.
     pub(super) fn part(&self) -> f64 {
         self.part

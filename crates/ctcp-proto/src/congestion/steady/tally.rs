@@ -25,37 +25,6 @@ const BURST_ROWS_MAX: u32 = 4;
 /// Minimum span of a trend as a fraction of the base.
 const MOVE_MIN: u32 = 32;
 
-/// The weight of one packet in the mean size: about a small window.
-const PACKET_WEIGHT: f64 = 1.0 / 32.0;
-
-/// The mean size of the packets that arrived lately, over their bytes: small ones hardly use the link, however many there are.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PacketSize {
-    /// Means over packets, of their size in bytes and of its square.
-    bytes: f64,
-    squares: f64,
-}
-
-impl PacketSize {
-    /// All packets had `bytes` bytes so far.
-    pub(super) fn new(bytes: u64) -> Self {
-        let bytes = bytes as f64;
-        Self { bytes, squares: bytes * bytes }
-    }
-
-    /// A packet of `bytes` bytes arrived.
-    pub(super) fn on_packet(&mut self, bytes: u64) {
-        let bytes = bytes as f64;
-        self.bytes += (bytes - self.bytes) * PACKET_WEIGHT;
-        self.squares += (bytes * bytes - self.squares) * PACKET_WEIGHT;
-    }
-
-    /// The mean in bytes, at least 1.
-    pub(super) fn mean(&self) -> f64 {
-        (self.squares / self.bytes.max(1.0)).max(1.0)
-    }
-}
-
 /// Samples and losses of some period.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
@@ -143,17 +112,6 @@ mod tests {
     use ctcp_base::Prng;
 
     const BASE: Duration = Duration::from_millis(20);
-
-    #[test]
-    fn many_small_packets_do_not_outweigh_a_full_one_but_soon_count_alone() {
-        let mut size = PacketSize::new(1_472);
-        for number in 0..310 {
-            size.on_packet(if number % 31 == 0 { 1_472 } else { 45 });
-        }
-        assert!((500.0..1_000.0).contains(&size.mean()), "{}", size.mean());
-        (0..200).for_each(|_| size.on_packet(100));
-        assert!((100.0..150.0).contains(&size.mean()), "{}", size.mean());
-    }
 
     fn tally(micros: impl IntoIterator<Item = u64>, lost: u32) -> Tally {
         let mut tally = Tally::default();
