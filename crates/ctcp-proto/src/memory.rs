@@ -176,6 +176,14 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     #[test]
+    fn a_mere_client_promises_its_servers_more_and_each_further_connection_less() {
+        let account = Memory::new(64 * MIB).for_server();
+        assert_eq!((account.first_promise(), account.first_promise_to_server()), (MIB, 8 * MIB));
+        let _lease = account.lease(0);
+        assert_eq!((account.first_promise(), account.first_promise_to_server()), (MIB / 2, 4 * MIB));
+    }
+
+    #[test]
     fn one_client_gets_a_ninth_and_returned_memory_is_free() {
         let memory = Memory::new(90 * MIB);
         let account = memory.for_client();

@@ -252,3 +252,18 @@ impl ServerConfig {
         EndpointConfig { transport, ..self.endpoint.clone() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_grants_more_than_a_server_by_default() {
+        let key = crate::generate_key().expect("a key");
+        let client = ClientConfig::new(key.clone()).endpoint().transport;
+        assert_eq!((client.stream_credit, client.connection_credit), (4 << 20, 64 << 20));
+        let listen = SocketAddr::from(([127, 0, 0, 1], 0));
+        let server = ServerConfig::new(listen, key, ClientPolicy::Any).transport.0;
+        assert_eq!((server.stream_credit, server.connection_credit), (1 << 20, 16 << 20));
+    }
+}
