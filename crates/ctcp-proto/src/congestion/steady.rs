@@ -331,11 +331,7 @@ impl Steady {
         self.has_emptied = above < own_queue(base) / 2;
         self.consider_yielding(acked, above < target / 8, found.is_some());
         let is_thin = self.is_thin(acked, tally.acked);
-        let is_started = !matches!(self.mode, Mode::SlowStart(_)) && !self.base.is_restless();
-        if let Some(tokens) = self.still.on_round(queue, self.tokens).filter(|_| is_started && queue > target)
-        {
-            self.share.stop();
-            self.follow_longer_path(acked, queue, tokens);
+        if self.follows_still_queue(acked, queue, queue > target, found.is_some()) {
             return;
         }
         match self.mode {
@@ -400,6 +396,30 @@ impl Steady {
                 self.compete_for = (self.compete_for * 2).min(COMPETE_MAX);
             }
         }
+    }
+
+    /// Whether the queue stays the same though the window shrinks. If so, follows the longer path.
+    fn follows_still_queue(
+        &mut self,
+        acked: &Acked,
+        queue: Duration,
+        is_queued: bool,
+        has_pushed: bool,
+    ) -> bool {
+        let is_clear = is_queued && !self.base.is_restless() && !self.base.was_mistaken(acked.now);
+        if !is_clear || acked.is_app_limited || matches!(self.mode, Mode::SlowStart(_)) {
+            self.still = Still::default();
+            return false;
+        }
+        if self.yielding.is_some() || has_pushed {
+            return false;
+        }
+        let Some(tokens) = self.still.on_round(queue, self.tokens) else { return false };
+        self.share.stop();
+        self.compete_for = COMPETE_MIN;
+        self.push.abandon();
+        self.follow_longer_path(acked, queue, tokens);
+        true
     }
 
     /// The path is longer by `queue`. The window was `tokens` before any back-off.

@@ -45,7 +45,7 @@ pub(super) struct Effect {
     rate_before: f64,
     /// The loss in calm moments before the first back-off, which is not due to the queue.
     loss_before: f64,
-    /// The breaker reduced a large window, and no round trip that ended since had a short queue.
+    /// The breaker reduced a large window, and no round trip that was evaluated since had a short queue.
     has_tripped: bool,
 }
 
@@ -56,7 +56,7 @@ impl Effect {
         Self { has_tripped: self.has_tripped || before >= WINDOW_MIN, ..Self::default() }
     }
 
-    /// Whether the breaker reduced a large window, and no round trip that ended since had a short queue.
+    /// Whether the breaker reduced a large window, and no round trip that was evaluated since had a short queue.
     pub(super) fn has_tripped(&self) -> bool {
         self.has_tripped
     }

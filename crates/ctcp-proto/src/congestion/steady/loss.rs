@@ -8,6 +8,7 @@ use super::loss_origin::{Fate, Verdict};
 use super::peak::Peak;
 use super::response::Response;
 use super::slow_start::SlowStart;
+use super::still::Still;
 use super::tally::Tally;
 use super::{BeforeTimeout, COMPETE_MIN, INITIAL_WINDOW, Mode, Steady, TOKENS_MIN, seconds_ratio};
 use crate::PacketNumber;
@@ -292,6 +293,7 @@ impl Steady {
         self.is_recovering = false;
         self.tally = Tally::default();
         self.recent = Tally::default();
+        self.still = Still::default();
         self.stood_still = Some(timed_out.largest_sent);
         let is_too_much = self.is_lossy && self.origin.seen() < LOSS_KNOWN;
         if before.is_settled || is_too_much {
