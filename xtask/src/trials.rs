@@ -8,22 +8,9 @@ mod pauses;
 mod run;
 mod shared;
 
-use core::time::Duration;
 use std::io;
 
-use ctcp_base::{Probability, Rate};
-use ctcp_netem::{LossModel, PathConfig, QueueLimit};
-
 pub(crate) use run::run;
-
-/// A link that flows share, with a queue in bandwidth-delay products but at least ten packets, and loss on the way out.
-fn bottleneck(megabits: u64, rtt: Duration, queue: f64, loss: f64) -> PathConfig {
-    let rate = Rate::from_megabits_per_second(megabits);
-    let loss = LossModel::Bernoulli(Probability::new(loss).expect("a share"));
-    let path = PathConfig::new(rate, rtt, loss).with_lossless_return();
-    let queue = QueueLimit::bandwidth_delay_products(queue, rate, rtt).at_least(10);
-    PathConfig { forward: path.forward.with_queue(queue), ..path }
-}
 
 /// The transport of a design, given by its name on the command line.
 fn transport(design: &str) -> io::Result<ctcp_proto::TransportConfig> {

@@ -20,7 +20,7 @@
 pub mod agreement;
 mod changes;
 pub mod comparison;
-mod control;
+pub mod control;
 pub mod ctcp;
 mod eot_pb;
 mod experiment;

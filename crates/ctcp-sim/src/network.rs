@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use ctcp_base::Instant;
 use ctcp_baselines::symbolic::SymbolicChannel;
-use ctcp_netem::PathConfig;
+use ctcp_netem::{IPV4_UDP_OVERHEAD, PathConfig};
 use ctcp_proto::{ConnectionStats, PublicKey, TransportConfig};
 
 use crate::application::Application;
@@ -183,6 +183,13 @@ impl Network {
     pub fn bytes_read(&self, flow: usize) -> u64 {
         let flow = &self.flows[flow];
         application(&self.simulation, flow, flow.receiver).map_or(0, Application::bytes_read)
+    }
+
+    /// Returns the bytes of a flow that have arrived at its receiver so far, as a link counts them.
+    #[must_use]
+    pub fn bytes_arrived(&self, flow: usize) -> u64 {
+        let stats = self.receiver_stats(flow);
+        stats.bytes_received + IPV4_UDP_OVERHEAD * stats.datagrams_received
     }
 
     /// Returns the statistics of the sender's connection.

@@ -4,13 +4,12 @@ use core::fmt;
 use core::time::Duration;
 
 use ctcp_proto::TransportConfig;
+use ctcp_repro::control::bottleneck;
 use ctcp_sim::application::script::{Script, StreamPlan};
 use ctcp_sim::link::Direction;
 use ctcp_sim::measure::{goodput_share, jain};
 use ctcp_sim::network::FlowConfig;
 use ctcp_sim::topology::Chain;
-
-use super::bottleneck;
 
 /// When flows start and whether they continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,11 +5,10 @@ use core::time::Duration;
 
 use ctcp_netem::PathConfig;
 use ctcp_proto::TransportConfig;
+use ctcp_repro::control::bottleneck;
 use ctcp_sim::Simulation;
 use ctcp_sim::application::script::{Script, StreamPlan};
 use ctcp_sim::topology::Pair;
-
-use super::bottleneck;
 
 /// The bytes that the connection carries before the pause take so long at the rate of the link.
 const BEFORE: Duration = Duration::from_secs(4);

@@ -5,12 +5,11 @@ use core::time::Duration;
 
 use ctcp_netem::{LinkConfig, PathConfig};
 use ctcp_proto::{PathMode, TransportConfig};
+use ctcp_repro::control::bottleneck;
 use ctcp_sim::application::script::Script;
 use ctcp_sim::measure::goodput_share;
 use ctcp_sim::network::FlowConfig;
 use ctcp_sim::topology::Chain;
-
-use super::bottleneck;
 
 /// When the second flow begins.
 const SECOND: Duration = Duration::from_secs(2);

@@ -53,3 +53,17 @@ fn acked(number: u64, largest_sent: u64, queue_millis: u64) -> Acked {
         ecn_ce: false,
     }
 }
+
+/// A loss over such a path.
+fn lost(number: u64, largest_sent: u64, rtt: RttView) -> Lost {
+    Lost {
+        now: Instant::from_millis(number),
+        number: PacketNumber(number),
+        sent_time: Instant::ZERO,
+        size: DATAGRAM,
+        in_flight: 10,
+        largest_sent: PacketNumber(largest_sent),
+        rtt,
+        loss_average: 0.1,
+    }
+}

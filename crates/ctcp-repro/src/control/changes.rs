@@ -9,8 +9,7 @@
 
 use core::time::Duration;
 
-use ctcp_base::{Probability, Rate};
-use ctcp_netem::{IPV4_UDP_OVERHEAD, LossModel, PathConfig, QueueLimit, Schedule};
+use ctcp_netem::{PathConfig, Schedule};
 use ctcp_proto::TransportConfig;
 use ctcp_sim::application::script::Script;
 use ctcp_sim::link::Direction;
@@ -18,7 +17,7 @@ use ctcp_sim::network::{FlowConfig, Network};
 use ctcp_sim::topology::Chain;
 use ctcp_sim::{Scrutiny, Simulation};
 
-use super::PAPER;
+use super::{PAPER, bottleneck};
 use crate::experiment::{Experiment, Settings};
 use crate::outcome::{Outcome, Want};
 use crate::plan::Plan;
@@ -121,20 +120,11 @@ impl Cell {
         }
     }
 
-    /// A link with a queue of one bandwidth-delay product, but at least ten packets, and loss on the way out.
-    fn link(&self, (megabits, rtt): (u64, Duration)) -> PathConfig {
-        let rate = Rate::from_megabits_per_second(megabits);
-        let loss = LossModel::Bernoulli(Probability::new(self.loss).expect("a share"));
-        let path = PathConfig::new(rate, rtt, loss).with_lossless_return();
-        let queue = QueueLimit::bandwidth_delay_products(1.0, rate, rtt).at_least(10);
-        PathConfig { forward: path.forward.with_queue(queue), ..path }
-    }
-
     /// The share of the link that is used in each round trip after the change. After a dead path they begin with the first packet that is
     /// acknowledged.
     fn shares(&self) -> Vec<f64> {
         let phases = self.phases();
-        let [before, after] = phases.map(|phase| self.link(phase));
+        let [before, after] = phases.map(|(megabits, rtt)| bottleneck(megabits, rtt, 1.0, self.loss));
         // Flow control is not part of the figure.
         let transport = TransportConfig {
             stream_credit: 64 << 20,
@@ -161,9 +151,9 @@ impl Cell {
             }
         }
         let share = |_| {
-            let before = arrived(&network);
+            let before = network.bytes_arrived(0);
             network.run_for(rtt);
-            (arrived(&network) - before) as f64 / all
+            (network.bytes_arrived(0) - before) as f64 / all
         };
         (0..ROUNDS).map(share).collect()
     }
@@ -187,12 +177,6 @@ impl Cell {
             network.simulation.set_link(link, way, config.clone().with_queue(queue));
         }
     }
-}
-
-/// Bytes that have arrived so far, as the link counts them.
-fn arrived(network: &Network) -> u64 {
-    let stats = network.receiver_stats(0);
-    stats.bytes_received + IPV4_UDP_OVERHEAD * stats.datagrams_received
 }
 
 /// The round trips until the end of the first time in which less than the link was used: 0 if there is none, [`ROUNDS`] if it does not end.

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use ctcp_base::{Instant, Probability, Rate};
-use ctcp_netem::{IPV4_UDP_OVERHEAD, LinkConfig, LinkStats, LossModel, PathConfig, QueueLimit, Schedule};
+use ctcp_netem::{LinkConfig, LinkStats, LossModel, PathConfig, QueueLimit, Schedule};
 use ctcp_proto::{Profile, TransportConfig};
 use ctcp_sim::application::script::Script;
 use ctcp_sim::link::Direction;
@@ -145,9 +145,7 @@ impl Bottleneck {
 
     /// Bytes of each flow that have arrived so far, as the link counts them.
     fn arrived(&self) -> Vec<u64> {
-        let flows = 0..self.network.flows().len();
-        let stats = flows.map(|flow| self.network.receiver_stats(flow));
-        stats.map(|stats| stats.bytes_received + IPV4_UDP_OVERHEAD * stats.datagrams_received).collect()
+        (0..self.network.flows().len()).map(|flow| self.network.bytes_arrived(flow)).collect()
     }
 }
 

@@ -11,16 +11,7 @@ fn lose(controller: &mut dyn Controller, number: u64, largest_sent: u64, queue_m
 }
 
 fn lose_behind(controller: &mut dyn Controller, number: u64, largest_sent: u64, rtt: RttView) {
-    controller.on_loss(&Lost {
-        now: Instant::from_millis(number),
-        number: PacketNumber(number),
-        sent_time: Instant::ZERO,
-        size: DATAGRAM,
-        in_flight: 10,
-        largest_sent: PacketNumber(largest_sent),
-        rtt,
-        loss_average: 0.1,
-    });
+    controller.on_loss(&lost(number, largest_sent, rtt));
 }
 
 fn time_out(controller: &mut dyn Controller, largest_sent: u64) {

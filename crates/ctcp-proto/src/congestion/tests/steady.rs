@@ -30,16 +30,7 @@ fn losses_until_cut(controller: &mut dyn Controller, from: u64, largest_sent: u6
 }
 
 fn lose(controller: &mut dyn Controller, number: u64, largest_sent: u64) {
-    controller.on_loss(&Lost {
-        now: Instant::from_millis(number),
-        number: PacketNumber(number),
-        sent_time: Instant::ZERO,
-        size: DATAGRAM,
-        in_flight: 10,
-        largest_sent: PacketNumber(largest_sent),
-        rtt: rtt(0),
-        loss_average: 0.5,
-    });
+    controller.on_loss(&Lost { loss_average: 0.5, ..lost(number, largest_sent, rtt(0)) });
 }
 
 #[test]
