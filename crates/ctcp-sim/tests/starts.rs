@@ -5,7 +5,9 @@ use core::time::Duration;
 use ctcp_base::{Probability, Rate};
 use ctcp_netem::{LossModel, PathConfig, QueueLimit};
 use ctcp_proto::TransportConfig;
+
 use ctcp_sim::application::script::{Script, StreamPlan};
+use ctcp_sim::link::Direction;
 use ctcp_sim::topology::Pair;
 
 const RATE: u64 = 100;
@@ -42,4 +44,19 @@ fn a_download_fills_a_long_lossy_path_within_twenty_round_trips() {
     rounds.sort_unstable();
     println!("{rounds:?}");
     assert!(rounds[10] <= 14 && rounds[19] <= 20, "{rounds:?}");
+}
+
+/// The round trip is longer than the initial estimate, so the handshake gives no sample of it.
+#[test]
+fn the_first_flight_over_a_very_long_path_causes_no_queue() {
+    let rtt = Duration::from_millis(500);
+    let path = PathConfig::new(Rate::from_megabits_per_second(8), rtt, LossModel::None);
+    let transport = TransportConfig::default();
+    let script = Script::of_client(vec![StreamPlan::download(Duration::ZERO, 4_000_000)]);
+    let mut pair = Pair::several(1, &[path], [&transport, &transport], &script);
+    pair.connect().expect("a valid configuration");
+    pair.simulation.run_for(3 * rtt, |_| false);
+    let link = pair.simulation.link(pair.link).way(Direction::Backward).stats();
+    assert!(link.delivered >= 24, "{} packets", link.delivered);
+    assert!(link.queue_max_packets <= 6, "a queue of {} packets", link.queue_max_packets);
 }

@@ -78,8 +78,8 @@ impl Admission {
         self.pacer.set_rate(now, self.pacing_rate(now, rtt, datagram_size));
     }
 
-    /// Paces the first window over the round trip measured in the handshake. After a long pause (`begins`) the controller chooses its rate
-    /// anew.
+    /// Paces the first window over the round trip measured in the handshake, or the initial estimate if that took longer. After a long pause
+    /// (`begins`) the controller chooses its rate anew.
     pub(super) fn spread_first_window(
         &mut self,
         now: Instant,
@@ -88,7 +88,7 @@ impl Admission {
         datagram_size: u64,
     ) {
         let is_first = !self.pacer.has_rate() || begins && rtt.is_outdated(now);
-        if is_first && rtt.has_sample() {
+        if is_first {
             self.update_rate(now, rtt, datagram_size);
         }
     }
@@ -150,6 +150,26 @@ fn pacer(now: Instant, algorithm: Algorithm, datagram_size: u64) -> Pacer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::PacketNumber;
+    use crate::congestion::Sent;
+    use crate::recovery::rtt::INITIAL_RTT;
+
+    #[test]
+    fn the_first_window_is_paced_before_there_is_a_sample() {
+        let (now, rtt, size) = (Instant::ZERO, RttEstimator::new(INITIAL_RTT), 1200);
+        let mut admission = Admission::new(now, Algorithm::DEFAULT, size);
+        let mut sent = 0;
+        while admission.next_paced(now, size).is_none() && sent < 32 {
+            sent += 1;
+            admission.on_sent(now, size);
+            let number = PacketNumber(sent);
+            admission.controller.on_sent(&Sent { now, number, size, in_flight: sent, rtt: rtt.view(now) });
+            admission.spread_first_window(now, false, &rtt, size);
+        }
+        assert!(sent <= 4, "{sent} packets at once");
+        let next = admission.next_paced(now, size).expect("a time");
+        assert!(next - now < INITIAL_RTT / 16, "{:?}", next - now);
+    }
 
     #[test]
     fn packets_that_wait_for_an_acknowledgement_add_a_quarter_of_the_window_at_most() {
