@@ -297,9 +297,13 @@ impl Established {
     /// timeout of one second. If a message was sent twice, the reply may be to either copy. The sample then starts at the first copy, so
     /// that it errs on the long side.
     fn on_handshake_round_trip(&mut self, now: Instant, first_sent: Option<Instant>) {
+        let Some(rtt) = first_sent.map(|sent| now - sent) else { return };
+        let path = self.paths.main_mut();
         // A sample longer than the initial estimate may be due to a lost message rather than a long path. Wait for the first ACK instead.
-        if let Some(rtt) = first_sent.map(|sent| now - sent).filter(|&rtt| rtt < INITIAL_RTT) {
-            self.paths.main_mut().on_rtt_sample(now, rtt, Duration::ZERO);
+        if rtt < INITIAL_RTT {
+            path.on_rtt_sample(now, rtt, Duration::ZERO);
+        } else {
+            path.admission.on_slow_handshake();
         }
     }
 }

@@ -486,10 +486,7 @@ impl Steady {
 
 impl Controller for Steady {
     fn on_sent(&mut self, sent: &Sent) {
-        self.rtt.get_or_insert(sent.rtt);
-        if sent.in_flight <= 1 {
-            self.begin_flight(sent);
-        }
+        self.note_sent(sent);
     }
 
     fn on_ack(&mut self, acked: &Acked) {

@@ -235,6 +235,8 @@ impl ClientHandshake {
                 if header.source == self.destination && self.cookies < COOKIES_MAX {
                     self.cookies += 1;
                     self.token = token.to_vec();
+                    // The round trip is that of the INITIATE that the server answers.
+                    self.first_sent = None;
                     self.next_send = now;
                 }
                 Step::Wait
@@ -359,7 +361,8 @@ impl Connection {
         let mut established = Established::new(now, setup);
         established.is_confirmed = true;
         established.on_handshake_round_trip(now, first_sent);
-        established.paths.main_mut().set_hasty_rtt(last_sent.map_or(INITIAL_RTT, |sent| now - sent));
+        let since = |sent: Option<Instant>| sent.map_or(INITIAL_RTT, |sent| now - sent);
+        established.paths.main_mut().set_hasty_rtt(since(last_sent).max(since(first_sent) / 2));
         // The server sends nothing until it has received a packet under the new keys.
         established.ping = true;
         if wants_lane {

@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use ctcp_base::Instant;
 
+use crate::PacketNumber;
 use crate::congestion::{self, Algorithm, Controller, ControllerFactory, Phase, Unlimited};
 use crate::recovery::pacer::Pacer;
 use crate::recovery::rtt::RttEstimator;
@@ -24,6 +25,10 @@ pub(crate) struct Admission {
     filled_alone: Option<Instant>,
     /// Disables pacing for a controller that has no rate of its own.
     is_unpaced: bool,
+    /// The handshake took so long that it gives no sample of the round trip. Nothing is known of a further path before its validation.
+    is_slow: bool,
+    /// The last packet that left no room in the window.
+    filled_by: Option<PacketNumber>,
     factory: Option<ControllerFactory>,
     algorithm: Algorithm,
 }
@@ -36,6 +41,8 @@ impl Admission {
             window_max: f64::INFINITY,
             filled_alone: None,
             is_unpaced: false,
+            is_slow: false,
+            filled_by: None,
             factory: None,
             algorithm,
         }
@@ -66,11 +73,25 @@ impl Admission {
         };
         self.pacer = pacer(now, self.algorithm, datagram_size);
         self.filled_alone = None;
+        self.is_slow = false;
     }
 
-    /// A packet that counts against the window was sent.
-    pub(super) fn on_sent(&mut self, now: Instant, size: u64) {
+    /// The handshake took so long that it gives no sample of the round trip.
+    pub(crate) fn on_slow_handshake(&mut self) {
+        self.is_slow = true;
+    }
+
+    /// A packet that counts against the window was sent, after which so many are in flight.
+    pub(super) fn on_sent(&mut self, now: Instant, number: PacketNumber, size: u64, in_flight: u64) {
         self.pacer.on_sent(now, size);
+        if !self.has_window(in_flight, 0) {
+            self.filled_by = Some(number);
+        }
+    }
+
+    /// Whether the window was full when this packet or a later one was sent. If the application had nothing to send before, it has caught up.
+    pub(super) fn was_filled(&self, number: PacketNumber) -> bool {
+        self.filled_by.is_some_and(|filled| number <= filled)
     }
 
     /// Updates the pacing rate after a change of the window or the round trip.
@@ -88,7 +109,7 @@ impl Admission {
         datagram_size: u64,
     ) {
         let is_first = !self.pacer.has_rate() || begins && rtt.is_outdated(now);
-        if is_first {
+        if is_first && (rtt.has_sample() || self.is_slow) {
             self.update_rate(now, rtt, datagram_size);
         }
     }
@@ -150,19 +171,19 @@ fn pacer(now: Instant, algorithm: Algorithm, datagram_size: u64) -> Pacer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::PacketNumber;
     use crate::congestion::Sent;
     use crate::recovery::rtt::INITIAL_RTT;
 
     #[test]
-    fn the_first_window_is_paced_before_there_is_a_sample() {
+    fn the_first_window_is_paced_though_the_handshake_took_too_long_for_a_sample() {
         let (now, rtt, size) = (Instant::ZERO, RttEstimator::new(INITIAL_RTT), 1200);
         let mut admission = Admission::new(now, Algorithm::DEFAULT, size);
+        admission.on_slow_handshake();
         let mut sent = 0;
         while admission.next_paced(now, size).is_none() && sent < 32 {
             sent += 1;
-            admission.on_sent(now, size);
             let number = PacketNumber(sent);
+            admission.on_sent(now, number, size, sent);
             admission.controller.on_sent(&Sent { now, number, size, in_flight: sent, rtt: rtt.view(now) });
             admission.spread_first_window(now, false, &rtt, size);
         }

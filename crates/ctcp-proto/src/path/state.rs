@@ -294,7 +294,7 @@ impl Path {
         }
         self.silence.on_eliciting(now);
         self.take_room();
-        self.admission.on_sent(now, size);
+        self.admission.on_sent(now, number, size, self.sent.packets_in_flight());
         self.owed.retransmission.on_sent(now);
         if !is_mtu_probe && !self.profile.counts_symbols() {
             let in_flight = self.sent.packets_in_flight();
@@ -364,7 +364,7 @@ impl Path {
             largest_sent: self.largest_sent(),
             rtt: self.measured.rtt.view(now),
             loss_average: self.measured.loss_average.value(),
-            is_app_limited: packet.delivery.is_app_limited,
+            is_app_limited: packet.delivery.is_app_limited && !self.admission.was_filled(packet.number),
             delivery_rate: self.measured.delivery.maximum(),
             ecn_ce: self.ecn.is_bearer(packet.number),
         });
