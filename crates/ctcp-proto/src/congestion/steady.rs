@@ -335,7 +335,7 @@ impl Steady {
             return;
         }
         match self.mode {
-            Mode::SlowStart(start) if tally.is_overflow(base, start.least_loss()) && !is_thin => {
+            Mode::SlowStart(start) if tally.is_overflow(base, start.own_loss(base)) && !is_thin => {
                 self.leave_lossy_slow_start(acked, &start, &tally);
             }
             Mode::SlowStart(mut start) => {

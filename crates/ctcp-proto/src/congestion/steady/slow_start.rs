@@ -37,6 +37,12 @@ const PACKETS_MIN: u32 = 24;
 /// If the first round trip loses more, it may have filled a queue.
 const FIRST_LOSS_MAX: f64 = 0.35;
 
+/// Loss that a long path may have by itself, until a round trip with so many arrivals has measured it. If slow start ends too early, a long
+/// path takes seconds to fill. On a short one that matters less than the packets of many flows that begin.
+const OWN_UNKNOWN: f64 = 0.2;
+const ARRIVALS_MIN: u32 = 16;
+const LONG_PATH: Duration = Duration::from_millis(150);
+
 /// On a path whose delay varies by itself, slow start ends when the rate of arrivals grows by less than this factor twice in a row, or once
 /// while samples are late.
 const SLOW: f64 = 1.3;
@@ -77,6 +83,13 @@ impl SlowStart {
         let all = acked + lost;
         let calm = (all >= PACKETS_MIN).then(|| f64::from(lost) / f64::from(all));
         calm.or(self.least_loss).unwrap_or(0.0)
+    }
+
+    /// The loss that does not count as that of a full queue, on a path of `base`. The first flight queues behind itself on a slow link, and noise
+    /// may look like that, while nothing is known yet about the path's own loss.
+    pub(super) fn own_loss(&self, base: Duration) -> f64 {
+        let is_known = self.acked_before >= ARRIVALS_MIN || base < LONG_PATH;
+        if is_known { self.least_loss() } else { self.least_loss().max(OWN_UNKNOWN) }
     }
 
     /// Whether only the first round trip is known and measures the path's loss: most packets arrived, so it hardly filled a queue.
@@ -237,6 +250,14 @@ mod tests {
     fn the_first_round_trip_measures_the_loss_of_the_path_if_most_packets_arrived() {
         assert!((after_first(8).least_loss() - 8.0 / 38.0).abs() < 1e-12);
         assert_eq!(after_first(20).least_loss(), 0.0, "it may have filled a queue");
+    }
+
+    #[test]
+    fn a_long_path_may_lose_a_fifth_of_the_first_flight_by_itself() {
+        let first = SlowStart::default();
+        assert_eq!([LONG_PATH, BASE].map(|base| first.own_loss(base)), [OWN_UNKNOWN, 0.0]);
+        assert_eq!(after_first(0).own_loss(LONG_PATH), 0.0, "the first flight has shown that it loses none");
+        assert!((after_first(8).own_loss(LONG_PATH) - 8.0 / 38.0).abs() < 1e-12);
     }
 
     #[test]
