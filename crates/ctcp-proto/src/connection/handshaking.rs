@@ -361,8 +361,7 @@ impl Connection {
         let mut established = Established::new(now, setup);
         established.is_confirmed = true;
         established.on_handshake_round_trip(now, first_sent);
-        let since = |sent: Option<Instant>| sent.map_or(INITIAL_RTT, |sent| now - sent);
-        established.paths.main_mut().set_hasty_rtt(since(last_sent).max(since(first_sent) / 2));
+        established.paths.main_mut().set_hasty_rtt(last_sent.map_or(INITIAL_RTT, |sent| now - sent));
         // The server sends nothing until it has received a packet under the new keys.
         established.ping = true;
         if wants_lane {

@@ -27,8 +27,10 @@ pub(crate) struct Admission {
     is_unpaced: bool,
     /// The handshake took so long that it gives no sample of the round trip. Nothing is known of a further path before its validation.
     is_slow: bool,
-    /// The last packet that left no room in the window.
+    /// The last large packet that left no room in the window. Only on the first route: after a move the flow goes on, and what is in flight
+    /// has to leave the old one.
     filled_by: Option<PacketNumber>,
+    is_first_route: bool,
     factory: Option<ControllerFactory>,
     algorithm: Algorithm,
 }
@@ -43,6 +45,7 @@ impl Admission {
             is_unpaced: false,
             is_slow: false,
             filled_by: None,
+            is_first_route: true,
             factory: None,
             algorithm,
         }
@@ -74,6 +77,8 @@ impl Admission {
         self.pacer = pacer(now, self.algorithm, datagram_size);
         self.filled_alone = None;
         self.is_slow = false;
+        self.filled_by = None;
+        self.is_first_route = false;
     }
 
     /// The handshake took so long that it gives no sample of the round trip.
@@ -84,13 +89,13 @@ impl Admission {
     /// A packet that counts against the window was sent, after which so many are in flight.
     pub(super) fn on_sent(&mut self, now: Instant, number: PacketNumber, size: u64, in_flight: u64) {
         self.pacer.on_sent(now, size);
-        if !self.has_window(in_flight, 0) {
+        if self.is_first_route && self.pacer.is_large(size) && !self.has_window(in_flight, 0) {
             self.filled_by = Some(number);
         }
     }
 
-    /// Whether the window was full when this packet or a later one was sent. If the application had nothing to send before, it has caught up.
-    pub(super) fn was_filled(&self, number: PacketNumber) -> bool {
+    /// Whether this packet, or a later one, filled the window.
+    pub(super) fn is_filled_since(&self, number: PacketNumber) -> bool {
         self.filled_by.is_some_and(|filled| number <= filled)
     }
 

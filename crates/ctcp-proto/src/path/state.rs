@@ -364,7 +364,8 @@ impl Path {
             largest_sent: self.largest_sent(),
             rtt: self.measured.rtt.view(now),
             loss_average: self.measured.loss_average.value(),
-            is_app_limited: packet.delivery.is_app_limited && !self.admission.was_filled(packet.number),
+            is_app_limited: packet.delivery.is_app_limited,
+            is_window_filled: self.admission.is_filled_since(packet.number),
             delivery_rate: self.measured.delivery.maximum(),
             ecn_ce: self.ecn.is_bearer(packet.number),
         });

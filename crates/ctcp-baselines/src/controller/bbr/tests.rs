@@ -66,6 +66,7 @@ impl Path {
                 rtt: self.rtt.view(self.now),
                 loss_average: 0.0,
                 is_app_limited: false,
+                is_window_filled: false,
                 delivery_rate: None,
                 ecn_ce: false,
             });
@@ -133,6 +134,7 @@ fn a_sample_counts_what_was_delivered_and_lost_since_its_packet_was_sent() {
         rtt,
         loss_average: 0.0,
         is_app_limited: false,
+        is_window_filled: false,
         delivery_rate: None,
         ecn_ce: false,
     };
