@@ -78,8 +78,6 @@ pub struct Acked {
     pub loss_average: f64,
     /// The packet was sent while there was no more data to send.
     pub is_app_limited: bool,
-    /// A full packet like this one, or a later one, has filled the window since. If there was no more data before, there was enough then.
-    pub is_window_filled: bool,
     /// The maximum delivery rate of the last ten round trips in bytes per second, after random loss.
     pub delivery_rate: Option<f64>,
     /// The ACK reported new congestion marks.

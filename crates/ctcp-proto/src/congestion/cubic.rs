@@ -160,7 +160,6 @@ mod tests {
                     rtt: rtt.view(*now),
                     loss_average: 0.0,
                     is_app_limited: false,
-                    is_window_filled: false,
                     delivery_rate: None,
                     ecn_ce: false,
                 });

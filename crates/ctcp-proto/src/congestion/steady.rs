@@ -522,7 +522,7 @@ impl Controller for Steady {
         } else {
             match self.mode {
                 Mode::SlowStart(start) if self.is_thin(acked, self.tally.acked) => {
-                    if !start.waits() && self.may_grow_thin(acked) {
+                    if !start.waits() && headroom::may_grow(&self.share, acked, self.tokens) {
                         self.tokens += 1.0;
                     }
                 }

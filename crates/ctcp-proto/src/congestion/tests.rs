@@ -49,7 +49,6 @@ fn acked(number: u64, largest_sent: u64, queue_millis: u64) -> Acked {
         rtt: rtt(queue_millis),
         loss_average: 0.0,
         is_app_limited: false,
-        is_window_filled: false,
         delivery_rate: None,
         ecn_ce: false,
     }

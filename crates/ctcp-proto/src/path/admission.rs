@@ -27,10 +27,6 @@ pub(crate) struct Admission {
     is_unpaced: bool,
     /// The handshake took so long that it gives no sample of the round trip. Nothing is known of a further path before its validation.
     is_slow: bool,
-    /// The last large packet that left no room in the window. Only on the first route: after a move the flow goes on, and what is in flight
-    /// has to leave the old one.
-    filled_by: Option<PacketNumber>,
-    is_first_route: bool,
     factory: Option<ControllerFactory>,
     algorithm: Algorithm,
 }
@@ -44,8 +40,6 @@ impl Admission {
             filled_alone: None,
             is_unpaced: false,
             is_slow: false,
-            filled_by: None,
-            is_first_route: true,
             factory: None,
             algorithm,
         }
@@ -77,8 +71,6 @@ impl Admission {
         self.pacer = pacer(now, self.algorithm, datagram_size);
         self.filled_alone = None;
         self.is_slow = false;
-        self.filled_by = None;
-        self.is_first_route = false;
     }
 
     /// The handshake took so long that it gives no sample of the round trip.
@@ -86,17 +78,9 @@ impl Admission {
         self.is_slow = true;
     }
 
-    /// A packet that counts against the window was sent, after which so many are in flight.
-    pub(super) fn on_sent(&mut self, now: Instant, number: PacketNumber, size: u64, in_flight: u64) {
+    /// A packet that counts against the window was sent.
+    pub(super) fn on_sent(&mut self, now: Instant, size: u64) {
         self.pacer.on_sent(now, size);
-        if self.is_first_route && self.pacer.is_large(size) && !self.has_window(in_flight, 0) {
-            self.filled_by = Some(number);
-        }
-    }
-
-    /// Whether this packet, or a later one, filled the window.
-    pub(super) fn is_filled_since(&self, number: PacketNumber) -> bool {
-        self.filled_by.is_some_and(|filled| number <= filled)
     }
 
     /// Updates the pacing rate after a change of the window or the round trip.
@@ -188,7 +172,7 @@ mod tests {
         while admission.next_paced(now, size).is_none() && sent < 32 {
             sent += 1;
             let number = PacketNumber(sent);
-            admission.on_sent(now, number, size, sent);
+            admission.on_sent(now, size);
             admission.controller.on_sent(&Sent { now, number, size, in_flight: sent, rtt: rtt.view(now) });
             admission.spread_first_window(now, false, &rtt, size);
         }

@@ -294,7 +294,7 @@ impl Path {
         }
         self.silence.on_eliciting(now);
         self.take_room();
-        self.admission.on_sent(now, number, size, self.sent.packets_in_flight());
+        self.admission.on_sent(now, size);
         self.owed.retransmission.on_sent(now);
         if !is_mtu_probe && !self.profile.counts_symbols() {
             let in_flight = self.sent.packets_in_flight();
@@ -365,7 +365,6 @@ impl Path {
             rtt: self.measured.rtt.view(now),
             loss_average: self.measured.loss_average.value(),
             is_app_limited: packet.delivery.is_app_limited,
-            is_window_filled: self.admission.is_filled_since(packet.number),
             delivery_rate: self.measured.delivery.maximum(),
             ecn_ce: self.ecn.is_bearer(packet.number),
         });

@@ -55,11 +55,6 @@ impl Pacer {
         self.credit = self.credit.min(self.cap());
     }
 
-    /// Whether a packet is at least half of a full datagram.
-    pub(crate) fn is_large(&self, size: u64) -> bool {
-        2.0 * size as f64 >= self.datagram
-    }
-
     /// Whether pacing is enabled.
     pub(crate) fn has_rate(&self) -> bool {
         self.rate.is_some()

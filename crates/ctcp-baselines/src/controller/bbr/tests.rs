@@ -66,7 +66,6 @@ impl Path {
                 rtt: self.rtt.view(self.now),
                 loss_average: 0.0,
                 is_app_limited: false,
-                is_window_filled: false,
                 delivery_rate: None,
                 ecn_ce: false,
             });
@@ -134,7 +133,6 @@ fn a_sample_counts_what_was_delivered_and_lost_since_its_packet_was_sent() {
         rtt,
         loss_average: 0.0,
         is_app_limited: false,
-        is_window_filled: false,
         delivery_rate: None,
         ecn_ce: false,
     };

@@ -39,7 +39,6 @@ impl Path {
             rtt: RttEstimator::new(INITIAL_RTT).view(Instant::from_secs(1)),
             loss_average: 0.0,
             is_app_limited: false,
-            is_window_filled: false,
             delivery_rate: None,
             ecn_ce: false,
         });

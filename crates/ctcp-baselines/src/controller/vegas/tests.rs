@@ -44,7 +44,6 @@ impl Path {
                 rtt,
                 loss_average: 0.0,
                 is_app_limited: false,
-                is_window_filled: false,
                 delivery_rate: None,
                 ecn_ce: false,
             });

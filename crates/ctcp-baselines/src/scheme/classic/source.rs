@@ -238,7 +238,6 @@ impl Sequence {
                 rtt: self.rtt.view(now),
                 loss_average: 0.0,
                 is_app_limited: symbol.is_app_limited,
-                is_window_filled: false,
                 delivery_rate: None,
                 ecn_ce: false,
             }));

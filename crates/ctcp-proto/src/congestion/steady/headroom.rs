@@ -23,12 +23,6 @@ pub(super) fn may_grow(share: &Share, acked: &Acked, tokens: f64) -> bool {
 }
 
 impl Steady {
-    /// Whether the window of slow start grows though the application seems to send little. The first flight does let it grow if it fills the
-    /// window: a server has nothing to send until the request arrives. One of several paths gets room anyway.
-    pub(super) fn may_grow_thin(&self, acked: &Acked) -> bool {
-        acked.is_window_filled && !self.share.is_one_of_several || may_grow(&self.share, acked, self.tokens)
-    }
-
     /// Whether the application sends so little, `packets` of a round trip, that the queue is hardly its own. One that uses much of a window
     /// that has grown may fill it.
     pub(super) fn is_thin(&self, acked: &Acked, packets: u32) -> bool {

@@ -60,7 +60,6 @@ fn apply(controller: &mut dyn Controller, operation: &Operation, step: u64, rtt:
             rtt,
             loss_average,
             is_app_limited,
-            is_window_filled: is_app_limited && ecn_ce,
             delivery_rate: rate,
             ecn_ce,
         }),
