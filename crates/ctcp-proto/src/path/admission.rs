@@ -4,7 +4,6 @@ use core::time::Duration;
 
 use ctcp_base::Instant;
 
-use crate::PacketNumber;
 use crate::congestion::{self, Algorithm, Controller, ControllerFactory, Phase, Unlimited};
 use crate::recovery::pacer::Pacer;
 use crate::recovery::rtt::RttEstimator;
@@ -160,6 +159,7 @@ fn pacer(now: Instant, algorithm: Algorithm, datagram_size: u64) -> Pacer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::PacketNumber;
     use crate::congestion::Sent;
     use crate::recovery::rtt::INITIAL_RTT;
 
