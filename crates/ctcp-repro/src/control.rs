@@ -10,8 +10,8 @@ pub(crate) mod changes;
 /// The name of the source in every outcome.
 const PAPER: &str = "The default controller";
 
-/// A link that flows share, of `megabits` Mbit/s, with a queue in bandwidth-delay products but at least ten packets, and loss (a share of
-/// packets) on the way out, before the queue.
+/// A link of `megabits` Mbit/s that flows share. Its queue is in bandwidth-delay products, but at least ten packets. `loss` is a share of
+/// packets, lost on the way out and before the queue.
 ///
 /// # Panics
 /// Panics if `loss` is not between 0 and 1.

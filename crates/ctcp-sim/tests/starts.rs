@@ -5,7 +5,6 @@ use core::time::Duration;
 use ctcp_base::{Probability, Rate};
 use ctcp_netem::{LossModel, PathConfig, QueueLimit};
 use ctcp_proto::TransportConfig;
-
 use ctcp_sim::application::script::{Script, StreamPlan};
 use ctcp_sim::link::Direction;
 use ctcp_sim::topology::Pair;

@@ -24,7 +24,7 @@ pub(crate) struct Admission {
     filled_alone: Option<Instant>,
     /// Disables pacing for a controller that has no rate of its own.
     is_unpaced: bool,
-    /// The handshake took so long that it gives no sample of the round trip. Nothing is known of a further path before its validation.
+    /// The handshake took so long that it gives no sample of the round trip.
     is_slow: bool,
     factory: Option<ControllerFactory>,
     algorithm: Algorithm,
@@ -72,7 +72,7 @@ impl Admission {
         self.is_slow = false;
     }
 
-    /// The handshake took so long that it gives no sample of the round trip.
+    /// The handshake took so long that it gives no sample. The first window is then paced over the initial estimate.
     pub(crate) fn on_slow_handshake(&mut self) {
         self.is_slow = true;
     }
