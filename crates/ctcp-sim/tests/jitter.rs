@@ -1,11 +1,11 @@
-//! Jitter as large as the round trip: the delay indicates a queue all the time, but the link must still be used.
+//! Jitter as large as the round trip: the delay indicates a queue all the time, but the link must still be used. And paths that hold few packets.
 
 #![allow(clippy::print_stdout, reason = "the figures are what people run it for")]
 
 use core::time::Duration;
 
 use ctcp_base::{Probability, Rate};
-use ctcp_netem::{LossModel, PathConfig};
+use ctcp_netem::{LossModel, PathConfig, QueueLimit};
 use ctcp_proto::TransportConfig;
 use ctcp_sim::Scrutiny;
 use ctcp_sim::application::script::{Script, StreamPlan};
@@ -65,5 +65,35 @@ fn jitter_of_the_size_of_the_round_trip_does_not_starve_a_flow() {
         println!("{megabits} Mbit/s {rtt} ms + {jitter} ms, loss {loss}: {share:.3}, dropped {dropped:.3}");
         assert!(share > least, "{megabits} Mbit/s, {rtt} ms, jitter {jitter} ms, loss {loss}: {share:.3}");
         assert!(dropped < 0.05, "{megabits} Mbit/s, {rtt} ms, jitter {jitter} ms: {dropped:.3} dropped");
+    }
+}
+
+/// Returns the means of eight uploads over a path of few packets: the share of the link, the smallest one, and the share that the queue drops.
+fn uploads(kilobits: u64, rtt_micros: u64, jitter: u64, loss: f64) -> (f64, f64, f64) {
+    const SEEDS: u64 = 8;
+    let mut path = path(1, 1, jitter, loss, 1.0);
+    let (rate, rtt) = (Rate::from_bits_per_second(1_000 * kilobits), Duration::from_micros(rtt_micros));
+    (path.forward.rate, path.backward.rate) = (rate, rate);
+    (path.forward.delay, path.backward.delay) = (rtt / 2, rtt / 2);
+    path.forward = path.forward.with_queue(QueueLimit::Packets(4));
+    let all: Vec<(f64, f64)> = (1..=SEEDS).map(|seed| upload(&path, seed)).collect();
+    println!("{kilobits} kbit/s, {rtt_micros} us, {jitter} ms: {all:.3?}");
+    let mean = |sum: f64| sum / SEEDS as f64;
+    let least = all.iter().map(|one| one.0).fold(f64::INFINITY, f64::min);
+    (mean(all.iter().map(|one| one.0).sum()), least, mean(all.iter().map(|one| one.1).sum()))
+}
+
+#[test]
+fn a_path_that_loses_much_and_holds_few_packets_is_not_given_up() {
+    let (share, least, _) = uploads(8_920, 2_200, 0, 0.3);
+    assert!(share > 0.7 && least > 0.6, "{share:.3} of the link, {least:.3} at least");
+}
+
+#[test]
+fn drops_of_a_short_queue_do_not_pass_for_the_loss_of_a_path_with_jitter() {
+    for (kilobits, rtt, jitter) in [(9_930, 2_100, 23), (22_490, 3_700, 17)] {
+        let (share, least, dropped) = uploads(kilobits, rtt, jitter, 0.0);
+        assert!(dropped < 0.1, "{dropped:.3} of the packets are dropped");
+        assert!(share > 0.6 && least > 0.5, "{share:.3} of the link, {least:.3} at least");
     }
 }

@@ -326,7 +326,7 @@ impl Steady {
         let queue = self.base.queue(&acked.rtt, lowest);
         let target = self.target(&acked.rtt);
         self.is_queued = queue > target;
-        self.origin.on_queue(self.highest_stretch, base);
+        self.origin.on_queue(self.certain_queue(&acked.rtt), base);
         let above = if self.base.is_restless() { queue } else { lowest.saturating_sub(base) };
         self.has_emptied = above < own_queue(base) / 2;
         self.consider_yielding(acked, above < target / 8, found.is_some());

@@ -18,9 +18,9 @@ const MARGIN_SHARE: f64 = 0.25;
 /// Maximum of the tolerated loss.
 const MOST: f64 = 0.48;
 
-/// The same for windows below [`FEW`]: there are many flows, or there is little to gain.
+/// The same for windows below [`FEW`] that meet a queue: there are many flows, or there is little to gain.
 const MOST_OF_FEW: f64 = 0.15;
-const FEW: f64 = 4.0;
+pub(super) const FEW: f64 = 4.0;
 
 /// The innocent loss is an average over some 256 packets. Two of its standard deviations are tolerated in addition.
 const DEVIATIONS: f64 = 0.125;

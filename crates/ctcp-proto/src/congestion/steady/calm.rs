@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use super::Steady;
+use super::loss::LARGE;
 use crate::recovery::rtt::RttView;
 
 /// The variance of the round trip counts as high above this fraction of the base.
@@ -38,6 +39,15 @@ impl Steady {
         let may_be_own = self.is_app_limited && self.has_emptied;
         let own = if may_be_own { self.highest_queue.min(own_queue(base)) } else { Duration::ZERO };
         longest <= base + queue.max(own)
+    }
+
+    /// The longest queue that all samples of a stretch saw. With a small window on a path whose delay varies by itself, all packets of a stretch
+    /// may be late without a queue, so only what exceeds the mean of the empty path counts.
+    pub(super) fn certain_queue(&self, rtt: &RttView) -> Duration {
+        let may_be_late = self.base.is_restless() && self.tokens < LARGE;
+        let late =
+            if may_be_late { self.base.empty(rtt).saturating_sub(rtt.minimum_ever) } else { Duration::ZERO };
+        self.highest_stretch.saturating_sub(late)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use super::breaker::FEW;
 use super::ceiling::Ceiling;
 use super::hold::Hold;
 use super::loss_origin::{Fate, Verdict};
@@ -69,9 +70,12 @@ impl Steady {
     pub(super) fn on_fate(&mut self, fate: Fate, largest_sent: PacketNumber) {
         let dispersion = self.origin.dispersion();
         let is_beginning = matches!(self.mode, Mode::SlowStart(_)) && self.stood_still.is_none();
+        // A few packets that meet no queue are not those of many flows.
+        let is_alone = fate.is_calm && !self.is_queued;
+        let window = if is_alone { self.tokens.max(FEW) } else { self.tokens };
         if self.push.is_running() {
             self.breaker.ignore(fate.number);
-        } else if self.breaker.on_fate(&fate, self.origin.seen(), dispersion, self.tokens, is_beginning) {
+        } else if self.breaker.on_fate(&fate, self.origin.seen(), dispersion, window, is_beginning) {
             self.trip(fate.number, largest_sent);
         }
         let at_once = if fate.is_lost { self.sent_at_once() } else { 0 };

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use super::hold::Hold;
-use super::loss::BACK_OFF_OVERFLOW;
+use super::loss::{BACK_OFF_OVERFLOW, LARGE};
 use super::tally::{Tally, arrival_rate, seconds_ratio};
 use super::{Acked, Mode, Steady, TOKENS_MIN, headroom};
 use crate::congestion::WINDOW_MAX;
@@ -156,7 +156,8 @@ impl SlowStart {
     ) -> bool {
         let mut is_full = false;
         self.calm_before = self.calm;
-        if !round.is_moving(base) {
+        let measures_loss = !overwhelms(round);
+        if !round.is_moving(base) && measures_loss {
             self.calm.0 += round.acked;
             self.calm.1 += round.lost;
         }
@@ -166,7 +167,7 @@ impl SlowStart {
         if let Some(loss) = round.loss() {
             let is_flat = f64::from(round.acked) < MORE_PACKETS * f64::from(self.acked_before);
             is_full = is_flat && !round.is_burst() && loss > self.least_loss.unwrap_or(1.0) + MORE_LOSS;
-            if !is_full && round.highest <= base + CALM {
+            if !is_full && round.highest <= base + CALM && measures_loss {
                 self.least_loss = Some(self.least_loss.map_or(loss, |least| least.min(loss)));
             }
         }
@@ -179,6 +180,12 @@ impl SlowStart {
         }
         is_full
     }
+}
+
+/// Whether a round trip of few packets lost more of them than arrived. The first flight is then more than the path holds, and its losses are not
+/// the path's own.
+fn overwhelms(round: &Tally) -> bool {
+    round.lost > round.acked && f64::from(round.acked + round.lost) < LARGE
 }
 
 impl Steady {
@@ -250,6 +257,21 @@ mod tests {
     fn the_first_round_trip_measures_the_loss_of_the_path_if_most_packets_arrived() {
         assert!((after_first(8).least_loss() - 8.0 / 38.0).abs() < 1e-12);
         assert_eq!(after_first(20).least_loss(), 0.0, "it may have filled a queue");
+    }
+
+    #[test]
+    fn a_first_flight_that_overwhelms_a_small_path_does_not_measure_its_loss() {
+        let least = |arrived: u32, lost: u64| {
+            let mut start = SlowStart::default();
+            (0..2).for_each(|_| {
+                let round = round(arrived, (0..lost).map(|number| 2 * number));
+                start.on_round(&round, BASE, BASE, false, false);
+            });
+            start.least_loss()
+        };
+        assert_eq!(least(12, 20), 0.0, "it held 12 of 32 packets");
+        assert!((least(22, 10) - 10.0 / 32.0).abs() < 1e-12, "most arrived");
+        assert!((least(48, 80) - 80.0 / 128.0).abs() < 1e-12, "so many packets tell");
     }
 
     #[test]
