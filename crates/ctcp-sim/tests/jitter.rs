@@ -68,31 +68,40 @@ fn jitter_of_the_size_of_the_round_trip_does_not_starve_a_flow() {
     }
 }
 
-/// Returns the means of eight uploads over a path of few packets: the share of the link, the smallest one, and the share that the queue drops.
-fn uploads(kilobits: u64, rtt_micros: u64, jitter: u64, loss: f64) -> (f64, f64, f64) {
-    const SEEDS: u64 = 8;
-    let mut path = path(1, 1, jitter, loss, 1.0);
-    let (rate, rtt) = (Rate::from_bits_per_second(1_000 * kilobits), Duration::from_micros(rtt_micros));
-    (path.forward.rate, path.backward.rate) = (rate, rate);
-    (path.forward.delay, path.backward.delay) = (rtt / 2, rtt / 2);
+/// A path that holds few packets, with a queue of four.
+fn small_path(kilobits: u64, rtt_micros: u64, jitter: u64, loss: f64) -> PathConfig {
+    let rate = Rate::from_bits_per_second(1_000 * kilobits);
+    let model = LossModel::Bernoulli(Probability::new(loss).expect("a share"));
+    let mut path = PathConfig::new(rate, Duration::from_micros(rtt_micros), model)
+        .with_lossless_return()
+        .with_jitter(Duration::from_millis(jitter));
     path.forward = path.forward.with_queue(QueueLimit::Packets(4));
-    let all: Vec<(f64, f64)> = (1..=SEEDS).map(|seed| upload(&path, seed)).collect();
-    println!("{kilobits} kbit/s, {rtt_micros} us, {jitter} ms: {all:.3?}");
+    path
+}
+
+/// Eight uploads over a path: the mean share of the link and the smallest one, and the mean share that the queue drops.
+fn uploads(path: &PathConfig) -> (f64, f64, f64) {
+    const SEEDS: u64 = 8;
+    let all: Vec<(f64, f64)> = (1..=SEEDS).map(|seed| upload(path, seed)).collect();
+    println!("{all:.3?}");
     let mean = |sum: f64| sum / SEEDS as f64;
     let least = all.iter().map(|one| one.0).fold(f64::INFINITY, f64::min);
     (mean(all.iter().map(|one| one.0).sum()), least, mean(all.iter().map(|one| one.1).sum()))
 }
 
+/// The path of seed 1000360 of `xtask trials paths`. Without decision 0072 the mean is 0.57 and the least 0.41 of the link.
 #[test]
-fn a_path_that_loses_much_and_holds_few_packets_is_not_given_up() {
-    let (share, least, _) = uploads(8_920, 2_200, 0, 0.3);
+fn a_path_that_loses_much_and_holds_few_packets_is_used() {
+    let (share, least, dropped) = uploads(&small_path(8_920, 2_200, 0, 0.3));
     assert!(share > 0.7 && least > 0.6, "{share:.3} of the link, {least:.3} at least");
+    assert!(dropped < 0.15, "{dropped:.3} of the packets are dropped");
 }
 
+/// The paths of the seeds 1000074 and 1000329. Without decision 0072 the queue drops 0.24 and 0.31 of the packets.
 #[test]
 fn drops_of_a_short_queue_do_not_pass_for_the_loss_of_a_path_with_jitter() {
     for (kilobits, rtt, jitter) in [(9_930, 2_100, 23), (22_490, 3_700, 17)] {
-        let (share, least, dropped) = uploads(kilobits, rtt, jitter, 0.0);
+        let (share, least, dropped) = uploads(&small_path(kilobits, rtt, jitter, 0.0));
         assert!(dropped < 0.1, "{dropped:.3} of the packets are dropped");
         assert!(share > 0.6 && least > 0.5, "{share:.3} of the link, {least:.3} at least");
     }

@@ -93,7 +93,7 @@ const INITIAL_WINDOW: f64 = 32.0;
 /// Minimum number of tokens: one packet in twenty round trips, which the pacer spreads.
 const TOKENS_MIN: f64 = 0.05;
 
-/// Minimum number of samples of a stretch. Of this many, noise spares at least one.
+/// Minimum number of samples of a stretch. Of this many, noise spares at least one, unless it exceeds the round trip.
 const STRETCH_SAMPLES: u32 = 16;
 
 /// The pacer runs slightly ahead of the window, which is the limit.
@@ -171,7 +171,7 @@ pub(super) struct Steady {
     is_recovering: bool,
     /// The longest queue that any sample saw. Lowered when the breaker trips.
     highest_queue: Duration,
-    /// The longest queue that all samples of a stretch saw, which excludes noise.
+    /// The longest queue that all samples of a stretch saw, which excludes most noise.
     highest_stretch: Duration,
     /// Packets up to this number may have waited while the path was stalled, so their samples show no queue.
     stood_still: Option<PacketNumber>,
@@ -326,7 +326,7 @@ impl Steady {
         let queue = self.base.queue(&acked.rtt, lowest);
         let target = self.target(&acked.rtt);
         self.is_queued = queue > target;
-        self.origin.on_queue(self.certain_queue(&acked.rtt), base);
+        self.origin.on_queue(self.visible_queue(&acked.rtt), base);
         let above = if self.base.is_restless() { queue } else { lowest.saturating_sub(base) };
         self.has_emptied = above < own_queue(base) / 2;
         self.consider_yielding(acked, above < target / 8, found.is_some());

@@ -18,7 +18,8 @@ const MARGIN_SHARE: f64 = 0.25;
 /// Maximum of the tolerated loss.
 const MOST: f64 = 0.48;
 
-/// The same for windows below [`FEW`] that meet a queue: there are many flows, or there is little to gain.
+/// The same for windows below [`FEW`]. If they meet a queue, there are many flows, or there is little to gain. If they do not, the caller
+/// passes [`FEW`] (0072).
 const MOST_OF_FEW: f64 = 0.15;
 pub(super) const FEW: f64 = 4.0;
 

@@ -1,4 +1,5 @@
-//! Whether a packet took little longer than on the empty path, so that its loss would be the path's own.
+//! Whether a packet took little longer than on the empty path, so that its loss would be the path's own, and how long a queue was seen
+//! for certain.
 
 use core::time::Duration;
 
@@ -41,13 +42,17 @@ impl Steady {
         longest <= base + queue.max(own)
     }
 
-    /// The longest queue that all samples of a stretch saw. With a small window on a path whose delay varies by itself, all packets of a stretch
-    /// may be late without a queue, so only what exceeds the mean of the empty path counts.
-    pub(super) fn certain_queue(&self, rtt: &RttView) -> Duration {
-        let may_be_late = self.base.is_restless() && self.tokens < LARGE;
-        let late =
-            if may_be_late { self.base.empty(rtt).saturating_sub(rtt.minimum_ever) } else { Duration::ZERO };
-        self.highest_stretch.saturating_sub(late)
+    /// The longest queue that was certainly one: what all samples of a stretch exceed. With a small window on a path whose delay varies by
+    /// itself, jitter alone may delay all packets of a stretch, so only what exceeds the mean of the empty path counts. A large window has
+    /// more samples in a stretch.
+    pub(super) fn visible_queue(&self, rtt: &RttView) -> Duration {
+        let may_be_jitter = self.base.is_restless() && self.tokens < LARGE;
+        let usual_delay = if may_be_jitter {
+            self.base.empty(rtt).saturating_sub(rtt.minimum_ever)
+        } else {
+            Duration::ZERO
+        };
+        self.highest_stretch.saturating_sub(usual_delay)
     }
 }
 

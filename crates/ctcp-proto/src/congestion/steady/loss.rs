@@ -70,9 +70,9 @@ impl Steady {
     pub(super) fn on_fate(&mut self, fate: Fate, largest_sent: PacketNumber) {
         let dispersion = self.origin.dispersion();
         let is_beginning = matches!(self.mode, Mode::SlowStart(_)) && self.stood_still.is_none();
-        // A few packets that meet no queue are not those of many flows.
-        let is_alone = fate.is_calm && !self.is_queued;
-        let window = if is_alone { self.tokens.max(FEW) } else { self.tokens };
+        // Flows that have few packets because there are many of them usually fill a queue. One that joins when it is full does not see it.
+        let meets_no_queue = fate.is_calm && !self.is_queued;
+        let window = if meets_no_queue { self.tokens.max(FEW) } else { self.tokens };
         if self.push.is_running() {
             self.breaker.ignore(fate.number);
         } else if self.breaker.on_fate(&fate, self.origin.seen(), dispersion, window, is_beginning) {
