@@ -1,4 +1,5 @@
-//! Jitter as large as the round trip: the delay indicates a queue all the time, but the link must still be used. And paths that hold few packets.
+//! Jitter as large as the round trip: the delay indicates a queue all the time, but the link must still be used.
+//! And paths that hold few packets.
 
 #![allow(clippy::print_stdout, reason = "the figures are what people run it for")]
 
@@ -35,16 +36,14 @@ fn upload(path: &PathConfig, seed: u64) -> (f64, f64) {
     (goodput_share(read, TIME, path.forward.rate), link.dropped as f64 / link.offered as f64)
 }
 
-fn path(megabits: u64, rtt: u64, jitter: u64, loss: f64, burst: f64) -> PathConfig {
+fn path(rate: Rate, rtt: Duration, jitter: u64, loss: f64, burst: f64) -> PathConfig {
     let share = Probability::new(loss).expect("a share");
     let model = if burst > 1.0 {
         LossModel::bursts(share, burst).expect("possible")
     } else {
         LossModel::Bernoulli(share)
     };
-    PathConfig::new(Rate::from_megabits_per_second(megabits), Duration::from_millis(rtt), model)
-        .with_lossless_return()
-        .with_jitter(Duration::from_millis(jitter))
+    PathConfig::new(rate, rtt, model).with_lossless_return().with_jitter(Duration::from_millis(jitter))
 }
 
 #[test]
@@ -59,7 +58,18 @@ fn jitter_of_the_size_of_the_round_trip_does_not_starve_a_flow() {
     ];
     for (megabits, rtt, jitter, loss, burst, least) in cases {
         // Runs differ by a tenth and more, so take the median of three.
-        let mut runs = [1, 2, 3].map(|seed| upload(&path(megabits, rtt, jitter, loss, burst), seed));
+        let mut runs = [1, 2, 3].map(|seed| {
+            upload(
+                &path(
+                    Rate::from_megabits_per_second(megabits),
+                    Duration::from_millis(rtt),
+                    jitter,
+                    loss,
+                    burst,
+                ),
+                seed,
+            )
+        });
         runs.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
         let (share, dropped) = runs[1];
         println!("{megabits} Mbit/s {rtt} ms + {jitter} ms, loss {loss}: {share:.3}, dropped {dropped:.3}");
@@ -71,10 +81,7 @@ fn jitter_of_the_size_of_the_round_trip_does_not_starve_a_flow() {
 /// A path that holds few packets, with a queue of four.
 fn small_path(kilobits: u64, rtt_micros: u64, jitter: u64, loss: f64) -> PathConfig {
     let rate = Rate::from_bits_per_second(1_000 * kilobits);
-    let model = LossModel::Bernoulli(Probability::new(loss).expect("a share"));
-    let mut path = PathConfig::new(rate, Duration::from_micros(rtt_micros), model)
-        .with_lossless_return()
-        .with_jitter(Duration::from_millis(jitter));
+    let mut path = path(rate, Duration::from_micros(rtt_micros), jitter, loss, 1.0);
     path.forward = path.forward.with_queue(QueueLimit::Packets(4));
     path
 }

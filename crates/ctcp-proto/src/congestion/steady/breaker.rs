@@ -18,16 +18,25 @@ const MARGIN_SHARE: f64 = 0.25;
 /// Maximum of the tolerated loss.
 const MOST: f64 = 0.48;
 
-/// The same for windows below [`FEW`]. If they meet a queue, there are many flows, or there is little to gain. If they do not, the caller
-/// passes [`FEW`] (0072).
+/// The same for windows below [`FEW`] that meet a queue: there are many flows, or there is little to gain.
 const MOST_OF_FEW: f64 = 0.15;
-pub(super) const FEW: f64 = 4.0;
+const FEW: f64 = 4.0;
 
 /// The innocent loss is an average over some 256 packets. Two of its standard deviations are tolerated in addition.
 const DEVIATIONS: f64 = 0.125;
 
 /// Minimum number of excess losses.
 const LEAST: f64 = 2.0;
+
+/// The flow whose packets are judged.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Flow {
+    pub(super) window: f64,
+    /// It is in its first slow start.
+    pub(super) is_beginning: bool,
+    /// The last round trip had a queue above the target.
+    pub(super) is_queued: bool,
+}
 
 /// The state of the test.
 #[derive(Clone, Copy, Debug, Default)]
@@ -45,21 +54,17 @@ impl Breaker {
 
     /// Processes the fate of a packet. `innocent` is the fraction of losses attributed to the path, whose variance is `dispersion` times
     /// that of independent losses. Returns whether the breaker trips.
-    pub(super) fn on_fate(
-        &mut self,
-        fate: &Fate,
-        innocent: f64,
-        dispersion: f64,
-        window: f64,
-        is_beginning: bool,
-    ) -> bool {
+    pub(super) fn on_fate(&mut self, fate: &Fate, innocent: f64, dispersion: f64, flow: Flow) -> bool {
         if self.ignored.is_some_and(|last| fate.number <= last) {
             return false;
         }
         let margin = MARGIN + MARGIN_SHARE * innocent + DEVIATIONS * (innocent * (1.0 - innocent)).sqrt();
+        // Flows that have few packets because there are many of them usually fill a queue. One that joins when it is full does not see it.
+        let meets_no_queue = fate.is_calm && !flow.is_queued;
+        let window = if meets_no_queue { flow.window.max(FEW) } else { flow.window };
         // Before anything is known about the path, only loss that no path causes by itself counts.
         let most = if window < FEW { MOST_OF_FEW } else { MOST };
-        let tolerated = if is_beginning { MOST } else { (innocent + margin).min(most) };
+        let tolerated = if flow.is_beginning { MOST } else { (innocent + margin).min(most) };
         self.sum = (self.sum + f64::from(u8::from(fate.is_lost)) - tolerated).max(0.0);
         // The limit is at least this much, so most packets need no further computation.
         if self.sum <= LEAST {
@@ -87,7 +92,13 @@ mod tests {
 
     /// How often it trips in 100,000 packets of which the fraction `lost` is lost and `innocent` is attributed to the path.
     fn trips(lost: f64, innocent: f64, window: f64) -> u32 {
+        trips_at(lost, innocent, window, false)
+    }
+
+    /// The same, at a queue or not.
+    fn trips_at(lost: f64, innocent: f64, window: f64, is_queued: bool) -> u32 {
         let (mut breaker, mut prng) = (Breaker::default(), Prng::new(5));
+        let flow = Flow { window, is_beginning: false, is_queued };
         let fate = |number, is_lost| Fate {
             now: Instant::ZERO,
             number: PacketNumber(number),
@@ -97,7 +108,7 @@ mod tests {
         (0..100_000)
             .map(|number| {
                 let is_lost = prng.unit() < lost;
-                u32::from(breaker.on_fate(&fate(number, is_lost), innocent, 1.0, window, false))
+                u32::from(breaker.on_fate(&fate(number, is_lost), innocent, 1.0, flow))
             })
             .sum()
     }
@@ -119,6 +130,12 @@ mod tests {
     }
 
     #[test]
+    fn few_packets_tolerate_the_loss_of_the_path_only_where_they_meet_no_queue() {
+        let (queued, free) = (trips_at(0.3, 0.3, 2.0, true), trips_at(0.3, 0.3, 2.0, false));
+        assert!(free < 100 && queued > 1_000, "{free} and {queued} times in 100,000 packets");
+    }
+
+    #[test]
     fn loss_of_more_than_half_trips_the_breaker_whatever_the_innocent_loss() {
         assert!(trips(0.6, 0.35, 64.0) > 1_000);
     }
@@ -126,11 +143,12 @@ mod tests {
     #[test]
     fn packets_sent_too_fast_at_the_end_of_slow_start_do_not_count() {
         let mut breaker = Breaker::default();
+        let flow = Flow { window: 64.0, is_beginning: false, is_queued: false };
         breaker.ignore(PacketNumber(99));
         let trips = (0..100).filter(|&number| {
             let fate =
                 Fate { now: Instant::ZERO, number: PacketNumber(number), is_lost: true, is_calm: false };
-            breaker.on_fate(&fate, 0.0, 1.0, 64.0, false)
+            breaker.on_fate(&fate, 0.0, 1.0, flow)
         });
         assert_eq!(trips.count(), 0);
     }

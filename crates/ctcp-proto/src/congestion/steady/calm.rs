@@ -1,5 +1,4 @@
-//! Whether a packet took little longer than on the empty path, so that its loss would be the path's own, and how long a queue was seen
-//! for certain.
+//! Whether a packet took little longer than on the empty path, so that its loss would be the path's own. And the longest queue seen.
 
 use core::time::Duration;
 
@@ -42,9 +41,8 @@ impl Steady {
         longest <= base + queue.max(own)
     }
 
-    /// The longest queue that was certainly one: what all samples of a stretch exceed. With a small window on a path whose delay varies by
-    /// itself, jitter alone may delay all packets of a stretch, so only what exceeds the mean of the empty path counts. A large window has
-    /// more samples in a stretch.
+    /// The longest queue that was certainly one: what all samples of a stretch exceed. With a small window, jitter alone
+    /// may delay all packets of a stretch, so only what exceeds the mean of the empty path counts. A large window has more samples in one.
     pub(super) fn visible_queue(&self, rtt: &RttView) -> Duration {
         let may_be_jitter = self.base.is_restless() && self.tokens < LARGE;
         let usual_delay = if may_be_jitter {

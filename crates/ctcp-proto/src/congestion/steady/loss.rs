@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::breaker::FEW;
+use super::breaker::Flow;
 use super::ceiling::Ceiling;
 use super::hold::Hold;
 use super::loss_origin::{Fate, Verdict};
@@ -70,12 +70,10 @@ impl Steady {
     pub(super) fn on_fate(&mut self, fate: Fate, largest_sent: PacketNumber) {
         let dispersion = self.origin.dispersion();
         let is_beginning = matches!(self.mode, Mode::SlowStart(_)) && self.stood_still.is_none();
-        // Flows that have few packets because there are many of them usually fill a queue. One that joins when it is full does not see it.
-        let meets_no_queue = fate.is_calm && !self.is_queued;
-        let window = if meets_no_queue { self.tokens.max(FEW) } else { self.tokens };
+        let flow = Flow { window: self.tokens, is_beginning, is_queued: self.is_queued };
         if self.push.is_running() {
             self.breaker.ignore(fate.number);
-        } else if self.breaker.on_fate(&fate, self.origin.seen(), dispersion, window, is_beginning) {
+        } else if self.breaker.on_fate(&fate, self.origin.seen(), dispersion, flow) {
             self.trip(fate.number, largest_sent);
         }
         let at_once = if fate.is_lost { self.sent_at_once() } else { 0 };
@@ -248,7 +246,7 @@ impl Steady {
     /// until twice as many are in flight as arrived. A burst of losses costs little, since slow start goes on.
     fn limit_to_arrivals(&mut self) {
         let Tally { acked, lost, .. } = self.tally;
-        if lost >= MANY_LOST && lost > acked {
+        if lost >= MANY_LOST && self.tally.is_mostly_lost() {
             let least = (2.0 * f64::from(acked)).max(FEW_TOKENS).min(self.tokens);
             self.tokens = (self.tokens - 1.0).max(least);
         }

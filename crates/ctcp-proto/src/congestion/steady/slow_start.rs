@@ -157,7 +157,7 @@ impl SlowStart {
     ) -> bool {
         let mut is_full = false;
         self.calm_before = self.calm;
-        let measures_loss = !is_mostly_lost(round);
+        let measures_loss = !exceeds_small_path(round);
         if !round.is_moving(base) && measures_loss {
             self.calm.0 += round.acked;
             self.calm.1 += round.lost;
@@ -185,8 +185,8 @@ impl SlowStart {
 
 /// Whether a round trip of few packets lost more of them than arrived. The first flight, and the next ones, are then more than a small path
 /// holds, and their losses are not the path's own.
-fn is_mostly_lost(round: &Tally) -> bool {
-    round.lost > round.acked && f64::from(round.acked + round.lost) < LARGE
+fn exceeds_small_path(round: &Tally) -> bool {
+    round.is_mostly_lost() && f64::from(round.acked + round.lost) < LARGE
 }
 
 impl Steady {

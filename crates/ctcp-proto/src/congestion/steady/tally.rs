@@ -59,6 +59,11 @@ impl Tally {
         self.lost += 1;
     }
 
+    /// Whether more packets were lost than arrived.
+    pub(super) fn is_mostly_lost(&self) -> bool {
+        self.lost > self.acked
+    }
+
     /// Whether the path lost packets in a burst, which says nothing about its queue.
     pub(super) fn is_burst(&self) -> bool {
         let is_undelayed = self.highest <= self.lowest.unwrap_or_default().mul_f64(BURST_DELAY);
