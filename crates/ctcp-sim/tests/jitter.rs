@@ -1,5 +1,5 @@
 //! Jitter as large as the round trip: the delay indicates a queue all the time, but the link must still be used.
-//! And paths that hold few packets.
+//! And paths that hold few packets or lose them in bursts.
 
 #![allow(clippy::print_stdout, reason = "the figures are what people run it for")]
 
@@ -111,5 +111,25 @@ fn drops_of_a_short_queue_do_not_pass_for_the_loss_of_a_path_with_jitter() {
         let (share, least, dropped) = uploads(&small_path(kilobits, rtt, jitter, 0.0));
         assert!(dropped < 0.1, "{dropped:.3} of the packets are dropped");
         assert!(share > 0.6 && least > 0.5, "{share:.3} of the link, {least:.3} at least");
+    }
+}
+
+/// The path of seed 1000138. Its queue drops losses that look calm. Without decision 0073 it drops 0.27 of the packets.
+#[test]
+fn loss_that_calm_moments_do_not_explain_limits_the_window() {
+    let (share, least, dropped) = uploads(&small_path(4_900, 15_900, 0, 0.115));
+    assert!(dropped < 0.2, "{dropped:.3} of the packets are dropped");
+    assert!(share > 0.8 && least > 0.75, "{share:.3} of the link, {least:.3} at least");
+}
+
+/// With fewer bursts than usual, a smaller window has the same queue. Without decision 0073 that passes for a longer path in the first and last of
+/// these runs, and the queue drops 0.18 and 0.02 of their packets.
+#[test]
+fn a_queue_between_bursts_does_not_pass_for_a_longer_path() {
+    let path = path(Rate::from_megabits_per_second(25), Duration::from_millis(20), 0, 0.05, 5.0);
+    for seed in 1..=16 {
+        let (share, dropped) = upload(&path, seed);
+        println!("{share:.3} {dropped:.4}");
+        assert!(share > 0.85 && dropped < 0.02, "seed {seed}: {share:.3} of the link, {dropped:.3} dropped");
     }
 }

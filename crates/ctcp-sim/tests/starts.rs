@@ -59,3 +59,30 @@ fn the_first_flight_over_a_very_long_path_causes_no_queue() {
     assert!(link.delivered >= 24, "{} packets", link.delivered);
     assert!(link.queue_max_packets <= 6, "a queue of {} packets", link.queue_max_packets);
 }
+
+/// How long a download of 300 KB takes if it begins so long after the connection.
+fn download_time(begins: Duration) -> Duration {
+    let path = PathConfig::new(Rate::from_megabits_per_second(RATE), RTT, LossModel::None);
+    let transport = TransportConfig::default();
+    let size = 300_000;
+    let script = Script::of_client(vec![StreamPlan::download(begins, size)]);
+    let mut pair = Pair::several(1, &[path], [&transport, &transport], &script);
+    pair.connect().expect("a valid configuration");
+    let step = Duration::from_millis(1);
+    let is_done = |pair: &Pair| pair.simulation.host(pair.client).bytes_read() >= size;
+    let mut taken = Duration::ZERO;
+    while !is_done(&pair) && taken < Duration::from_secs(10) {
+        pair.simulation.run_for(step, |_| false);
+        taken += step;
+    }
+    taken - begins
+}
+
+/// The server has nothing to send when the connection is established, but its first flight fills the window, and more data waits. 300 KB need windows of 32, 64 and 128
+/// packets, the handshake and the request.
+#[test]
+fn the_first_flight_lets_the_window_grow() {
+    let [at_once, later] = [Duration::ZERO, Duration::from_millis(500)].map(download_time);
+    println!("{at_once:?} {later:?}");
+    assert!(at_once < 5 * RTT && later < 5 * RTT, "{at_once:?} {later:?}");
+}

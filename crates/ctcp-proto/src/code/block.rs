@@ -110,6 +110,10 @@ impl Scheme for BlockCode {
         self.on_lost(sent, was_expired);
     }
 
+    fn on_sent_ahead(&mut self, sent: &Sent) {
+        self.blocks.on_sent_again(sent.first);
+    }
+
     fn on_expired(&mut self, sent: &Sent) {
         self.blocks.on_resolved(sent);
     }

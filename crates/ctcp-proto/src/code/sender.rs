@@ -319,6 +319,11 @@ impl CodedSender {
         }
     }
 
+    /// The path has moved to the address to which this copy went ahead.
+    pub(crate) fn on_sent_ahead(&mut self, carried: Carried) {
+        self.scheme.on_sent_ahead(&carried.sent);
+    }
+
     pub(crate) fn on_spurious_loss(&mut self, carried: Carried) {
         if carried.part == Part::Copy {
             return;

@@ -20,7 +20,8 @@
 //!   quickly, or all of it where the path loses in bursts.
 //! - Independently of delay, much more loss than the path's own halves the window ([`Breaker`]). Among many flows a full queue looks like a
 //!   lossy path. Loss that rises with the window is not the path's own ([`Response`]). In that case, or where noise hides a queue, the first
-//!   cut is to 0.7, and the window that overflowed the queue is remembered ([`Ceiling`]).
+//!   cut is to 0.7, and the window that overflowed the queue is remembered ([`Ceiling`]). Less loss, if it lasts, limits the window to what arrives
+//!   ([`excess`]).
 //!
 //! ```text
 //!         queue seen, full without queue, loss while delay changes, or breaker
@@ -54,9 +55,11 @@ mod breaker;
 mod calm;
 mod ceiling;
 mod effect;
+mod excess;
 mod growing;
 mod headroom;
 mod hold;
+mod longer;
 mod loss;
 mod loss_origin;
 mod neighbours;
@@ -76,6 +79,7 @@ use base::Base;
 use breaker::Breaker;
 use calm::own_queue;
 use ceiling::Ceiling;
+use excess::Excess;
 use hold::{Hold, Seen, Step};
 use loss_origin::{Fate, LossOrigin};
 use neighbours::Neighbours;
@@ -124,9 +128,6 @@ const PACKET_WEIGHT: f64 = 1.0 / 32.0;
 
 /// Minimum back-off factor on a path whose delay varies by itself.
 const BACK_OFF_RESTLESS: f64 = 0.7;
-
-/// The share of what a longer path carries that is sent at once.
-const LONGER: f64 = 0.9;
 
 /// Loss in excess of the path's own from which the flow counts as lossy.
 const LOSSY: f64 = 0.03;
@@ -214,6 +215,7 @@ pub(super) struct Steady {
     /// The window that overflowed a queue hidden by noise.
     ceiling: Ceiling,
     response: Response,
+    excess: Excess,
 }
 
 impl Steady {
@@ -255,6 +257,7 @@ impl Steady {
             regain: None,
             ceiling: Ceiling::default(),
             response: Response::default(),
+            excess: Excess::default(),
             datagram,
             packet: datagram as f64,
         }
@@ -322,6 +325,7 @@ impl Steady {
         if self.careful_until.is_some_and(|until| acked.now > until) {
             self.careful_until = None;
         }
+        self.answer_lasting_loss(acked, &tally);
         let base = self.base.empty(&acked.rtt);
         let queue = self.base.queue(&acked.rtt, lowest);
         let target = self.target(&acked.rtt);
@@ -396,54 +400,6 @@ impl Steady {
                 self.compete_for = (self.compete_for * 2).min(COMPETE_MAX);
             }
         }
-    }
-
-    /// Whether the queue stays the same though the window shrinks. If so, follows the longer path.
-    fn follows_still_queue(
-        &mut self,
-        acked: &Acked,
-        queue: Duration,
-        is_queued: bool,
-        has_pushed: bool,
-    ) -> bool {
-        let is_clear = is_queued && !self.base.is_restless() && !self.base.was_mistaken(acked.now);
-        if !is_clear || acked.is_app_limited || matches!(self.mode, Mode::SlowStart(_)) {
-            self.still = Still::default();
-            return false;
-        }
-        if self.yielding.is_some() || has_pushed {
-            return false;
-        }
-        let Some(tokens) = self.still.on_round(queue, self.tokens) else { return false };
-        self.share.stop();
-        self.compete_for = COMPETE_MIN;
-        self.push.abandon();
-        self.follow_longer_path(acked, queue, tokens);
-        true
-    }
-
-    /// The path is longer by `queue`. The window was `tokens` before any back-off.
-    fn follow_longer_path(&mut self, acked: &Acked, queue: Duration, tokens: f64) {
-        let before = self.base.empty(&acked.rtt);
-        self.base.become_longer(acked.now, &acked.rtt, queue);
-        self.tokens = self.on_longer_path(acked, before, tokens);
-        // What arrives next was sent with the reduced window.
-        let mut hold = Hold::new();
-        hold.settle();
-        self.mode = Mode::Hold(hold);
-    }
-
-    /// The window on a path whose base was `before` and became longer, from `tokens`: nearly what it carries at the highest rate that arrived
-    /// lately, but at most as much more as the path is longer. Where delay varies by itself what seemed to be a queue was perhaps none, and
-    /// a small window may be one of many.
-    fn on_longer_path(&self, acked: &Acked, before: Duration, tokens: f64) -> f64 {
-        if self.base.is_restless() || tokens < effect::WINDOW_MIN {
-            return tokens;
-        }
-        let base = self.base.empty(&acked.rtt);
-        let most = tokens * seconds_ratio(base, before);
-        let carried = self.delivered_in(base).unwrap_or(tokens) * LONGER;
-        carried.min(most).max(tokens).min(WINDOW_MAX)
     }
 
     /// Runs or begins an experiment and applies its result. Returns whether one is running.

@@ -464,6 +464,7 @@ impl Established {
             return useful.or_else(|| self.choose_probe());
         }
         if !path.has_window() {
+            path.on_no_room(self.streams.queued_bytes() as u64);
             return None;
         }
         let Some(choice) = self.choose_useful(now, turn) else {

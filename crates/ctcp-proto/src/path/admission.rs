@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use ctcp_base::Instant;
 
+use crate::PacketNumber;
 use crate::congestion::{self, Algorithm, Controller, ControllerFactory, Phase, Unlimited};
 use crate::recovery::pacer::Pacer;
 use crate::recovery::rtt::RttEstimator;
@@ -26,6 +27,10 @@ pub(crate) struct Admission {
     is_unpaced: bool,
     /// The handshake took so long that it gives no sample of the round trip.
     is_slow: bool,
+    /// Whether this has always been the only path, and has not moved. After a move, what is in flight has to leave the old route.
+    is_first_route: bool,
+    /// The last packet after which there was no room for the application's data.
+    filled_by: Option<PacketNumber>,
     factory: Option<ControllerFactory>,
     algorithm: Algorithm,
 }
@@ -39,6 +44,8 @@ impl Admission {
             filled_alone: None,
             is_unpaced: false,
             is_slow: false,
+            is_first_route: true,
+            filled_by: None,
             factory: None,
             algorithm,
         }
@@ -70,6 +77,14 @@ impl Admission {
         self.pacer = pacer(now, self.algorithm, datagram_size);
         self.filled_alone = None;
         self.is_slow = false;
+        self.is_first_route = false;
+        self.filled_by = None;
+    }
+
+    /// The share of this path among those of the connection that carry data; `None` if it is the only one.
+    pub(crate) fn set_share(&mut self, share: Option<f64>) {
+        self.controller.set_share(share);
+        self.is_first_route &= share.is_none();
     }
 
     /// The handshake took so long that it gives no sample. The first window is then paced over the initial estimate.
@@ -80,6 +95,20 @@ impl Admission {
     /// A packet that counts against the window was sent.
     pub(super) fn on_sent(&mut self, now: Instant, size: u64) {
         self.pacer.on_sent(now, size);
+    }
+
+    /// There is no room for `waiting` bytes after this packet. If they would fill the whole window again, it is what limits the application.
+    pub(super) fn on_no_room(&mut self, number: PacketNumber, waiting: u64, datagram_size: u64) {
+        let fills = waiting as f64 >= self.window() * datagram_size as f64;
+        if fills && self.is_first_route && self.controller.phase() == Phase::SlowStart {
+            self.filled_by = Some(number);
+        }
+    }
+
+    /// Whether the window has limited the application since this packet was sent, even if it had nothing to send before: a server waits for the
+    /// first request (RFC 9002 section 7.8).
+    pub(super) fn has_limited(&self, number: PacketNumber) -> bool {
+        self.is_first_route && self.filled_by.is_some_and(|filled| number <= filled)
     }
 
     /// Updates the pacing rate after a change of the window or the round trip.
@@ -159,7 +188,6 @@ fn pacer(now: Instant, algorithm: Algorithm, datagram_size: u64) -> Pacer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::PacketNumber;
     use crate::congestion::Sent;
     use crate::recovery::rtt::INITIAL_RTT;
 
@@ -179,6 +207,24 @@ mod tests {
         assert!(sent <= 4, "{sent} packets at once");
         let next = admission.next_paced(now, size).expect("a time");
         assert!(next - now < INITIAL_RTT / 16, "{:?}", next - now);
+    }
+
+    #[test]
+    fn a_full_window_limits_the_application_if_it_has_another_window_of_data() {
+        let (number, size) = (PacketNumber(31), 1200);
+        let mut admission = Admission::new(Instant::ZERO, Algorithm::DEFAULT, size);
+        let window = admission.window() as u64;
+        admission.on_no_room(number, window * size - 1, size);
+        assert!(!admission.has_limited(number), "the next window would not be full");
+        admission.on_no_room(number, window * size, size);
+        assert!(admission.has_limited(PacketNumber(0)) && admission.has_limited(number));
+        assert!(!admission.has_limited(number.next()), "it was sent later");
+        admission.set_share(Some(0.5));
+        assert!(!admission.has_limited(number), "there are several paths");
+        let mut moved = Admission::new(Instant::ZERO, Algorithm::DEFAULT, size);
+        moved.on_new_route(Instant::ZERO, size);
+        moved.on_no_room(number, window * size, size);
+        assert!(!moved.has_limited(number), "the path has moved");
     }
 
     #[test]

@@ -279,7 +279,7 @@ pub(crate) fn share_bottlenecks(now: Instant, paths: &mut Paths) {
     let total: f64 = paths.iter().filter(|path| competes(path)).map(|path| rate(now, path)).sum();
     for path in paths.iter_mut() {
         let share = if competes(path) && total > 0.0 { rate(now, path) / total } else { 1.0 };
-        path.admission.controller.set_share(Some(share));
+        path.admission.set_share(Some(share));
     }
 }
 

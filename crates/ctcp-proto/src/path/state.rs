@@ -16,6 +16,7 @@ use ctcp_base::Instant;
 mod frequency;
 mod hop;
 mod late;
+mod limits;
 
 use super::admission::Admission;
 use super::arrivals::Arrivals;
@@ -43,9 +44,6 @@ use crate::recovery::sent::{AckedPacket, LostPacket, SentPacket, SentPackets};
 use crate::wire::EcnCounts;
 use hop::{Hop, RELAYED_DATAGRAM_MAX};
 pub use hop::{RELAYED_PACKET, RELAYED_PAYLOAD};
-
-/// Loss up to which a path that is not always used grows its window.
-const LOSS_TO_GROW: f64 = 0.1;
 
 /// Unanswered probe time-outs after which other paths are used instead. A single one may be due to the loss of one acknowledgement.
 const SILENT_PROBES: u32 = 2;
@@ -364,7 +362,7 @@ impl Path {
             largest_sent: self.largest_sent(),
             rtt: self.measured.rtt.view(now),
             loss_average: self.measured.loss_average.value(),
-            is_app_limited: packet.delivery.is_app_limited,
+            is_app_limited: packet.delivery.is_app_limited && !self.admission.has_limited(packet.number),
             delivery_rate: self.measured.delivery.maximum(),
             ecn_ce: self.ecn.is_bearer(packet.number),
         });
@@ -462,22 +460,6 @@ impl Path {
         self.admission.on_datagram_size(self.owed.mtu.current());
     }
 
-    /// The window has room but there is nothing to send.
-    pub(crate) fn on_app_limited(&mut self) {
-        self.ack_requests.on_interruption();
-        self.measured.delivery.on_app_limited(self.sent.bytes_in_flight());
-    }
-
-    /// The scheduler leaves a path out for moments. One that carries much of its window all the same may have a larger one, so only others
-    /// count as limited by the application.
-    pub(crate) fn on_not_chosen(&mut self) {
-        let in_flight = self.sent.bytes_in_flight();
-        if self.may_grow() {
-            return self.measured.delivery.on_held_back(in_flight);
-        }
-        self.measured.delivery.on_app_limited(in_flight);
-    }
-
     /// The largest datagram to send now.
     pub(crate) fn datagram_size(&self) -> u64 {
         self.owed.datagram_size()
@@ -488,13 +470,6 @@ impl Path {
         let in_flight = self.sent.packets_in_flight();
         self.hop_takes(in_flight)
             .unwrap_or_else(|| self.admission.has_window(in_flight, self.ack_requests.waiting()))
-    }
-
-    /// Whether the window may be too small for a path that is left out for moments: at least half of it is in flight. Where much is lost,
-    /// more in flight would only delay the blocks.
-    fn may_grow(&self) -> bool {
-        let is_half_full = 2.0 * self.sent.packets_in_flight() as f64 >= self.admission.controller.window();
-        is_half_full && self.loss() < LOSS_TO_GROW && !self.is_relayed()
     }
 
     /// When the pacer allows the next full datagram. `None` means now.

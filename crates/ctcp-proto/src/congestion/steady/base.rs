@@ -187,6 +187,11 @@ impl Base {
         self.mistaken_at.is_some_and(|at| now.saturating_since(at) < MISTAKEN)
     }
 
+    /// Whether the path became longer than the smallest round trip.
+    pub(super) fn is_longer(&self) -> bool {
+        self.longer.is_some()
+    }
+
     /// Discards the estimate of a longer path.
     pub(super) fn forget_longer(&mut self) {
         self.longer = None;

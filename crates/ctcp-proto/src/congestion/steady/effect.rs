@@ -26,6 +26,9 @@ const REDUCED: f64 = 0.2;
 /// On a path whose delay varies by itself, the rate of arrivals follows the window if a large reduction reduced it by at least this share.
 const FOLLOWS: f64 = 0.6;
 
+/// Elsewhere, a queue that stays the same is a queue if the rate fell by less than this share.
+const FOLLOWS_AT_ALL: f64 = 0.5;
+
 /// Smaller windows have too few arrivals, and are those of many flows, whose queue does not react to one of them.
 pub(super) const WINDOW_MIN: f64 = 32.0;
 
@@ -94,8 +97,9 @@ impl Effect {
         let was_awaited = self.awaits_confirmation();
         let is_same = SAME.contains(&seconds_ratio(seen.queue, self.queue_settling));
         let is_large_cut = is_first && self.is_large() && self.reduced(tokens) > REDUCED;
+        let is_known = !seen.is_restless && !seen.is_app_limited;
         let is_telling =
-            is_large_cut && !seen.is_restless && !seen.is_app_limited && self.may_be_longer(seen);
+            is_large_cut && is_known && !self.keeps_link_busy(tokens, seen) && self.may_be_longer(seen);
         let is_clean = seen.loss <= self.loss_before + SAME_LOSS;
         self.same = if is_same && is_telling && is_clean { self.same + 1 } else { 0 };
         // There was no further back-off that could have moved it.
@@ -109,7 +113,8 @@ impl Effect {
     /// Whether the back-offs, after which the window is `tokens`, show that the path is longer by the queue.
     pub(super) fn is_longer_path(&self, tokens: f64, seen: &Seen) -> bool {
         let is_reduced = self.reduced(tokens) > REDUCED;
-        let is_unmoved = self.unmoved >= UNMOVED_MAX && is_reduced && self.may_be_longer(seen);
+        let is_busy = self.keeps_link_busy(tokens, seen);
+        let is_unmoved = self.unmoved >= UNMOVED_MAX && is_reduced && !is_busy && self.may_be_longer(seen);
         let is_followed = self.is_followed(tokens, seen) && !self.is_overflow(seen);
         is_unmoved || is_followed || self.same >= SAME_MAX
     }
@@ -131,10 +136,20 @@ impl Effect {
 
     /// Whether back-offs made less arrive, which they do not while a queue keeps the link busy.
     fn is_followed(&self, tokens: f64, seen: &Seen) -> bool {
-        let reduced = self.reduced(tokens);
-        let less = 1.0 - seen.rate / self.rate_before.max(1e-9);
         let is_known = seen.is_restless && !seen.is_app_limited && self.is_large();
-        is_known && reduced > REDUCED && less > FOLLOWS * reduced
+        is_known && self.reduced(tokens) > REDUCED && self.follows(tokens, seen, FOLLOWS)
+    }
+
+    /// Whether as much arrives as with the window from before, so that there is a queue. It may stay the same though fewer packets are sent, if
+    /// fewer of them are lost on the way to it.
+    fn keeps_link_busy(&self, tokens: f64, seen: &Seen) -> bool {
+        let is_known = !seen.is_restless && !seen.is_app_limited && self.is_large();
+        is_known && !self.follows(tokens, seen, FOLLOWS_AT_ALL)
+    }
+
+    /// Whether the rate of arrivals fell by more than `share` of the reduction of the window.
+    fn follows(&self, tokens: f64, seen: &Seen, share: f64) -> bool {
+        1.0 - seen.rate / self.rate_before.max(1e-9) > share * self.reduced(tokens)
     }
 
     fn is_large(&self) -> bool {

@@ -238,16 +238,22 @@ mod tests {
         }
     }
 
+    /// The same with what arrives per second with a window of `tokens`, if nothing is lost.
+    fn seen_with(tokens: f64, queue: Duration) -> Seen {
+        Seen { rate: tokens / (BASE + queue).as_secs_f64(), ..seen(queue) }
+    }
+
     /// The steps for queues of these milliseconds, skipping every second one while settling.
     fn steps(queues: &[u64]) -> Vec<Step> {
         let mut hold = Hold::new();
         let mut tokens = 40.0;
         let mut steps = Vec::new();
         for &queue in queues {
-            let step = hold.on_round(tokens, &seen(Duration::from_millis(queue)));
+            let queue = Duration::from_millis(queue);
+            let step = hold.on_round(tokens, &seen_with(tokens, queue));
             if let Step::BackOff(beta) = step {
                 tokens *= beta;
-                let next = hold.on_round(tokens, &seen(Duration::from_millis(queue)));
+                let next = hold.on_round(tokens, &seen_with(tokens, queue));
                 assert_eq!(next, Step::Stay);
             }
             steps.push(step);
@@ -361,9 +367,8 @@ mod tests {
 
     /// The least window and the conclusion in a queue that does not react, from `hold` with `tokens` packets on.
     fn conclusion(mut hold: Hold, mut tokens: f64) -> (f64, Step) {
-        let queued = seen(Duration::from_millis(60));
         for _ in 0..40 {
-            match hold.on_round(tokens, &queued) {
+            match hold.on_round(tokens, &seen_with(tokens, Duration::from_millis(60))) {
                 Step::Stay => {}
                 Step::BackOff(beta) => tokens *= beta,
                 step => return (tokens, step),
@@ -428,17 +433,22 @@ mod tests {
         assert_eq!(steps[3], Step::PathIsLonger(40.0));
     }
 
-    /// The round trips after the first back-off until the path counts as longer, if at most eight. The window before it is `tokens`, and the
-    /// loss rises from 0.02 to `loss`.
+    /// The round trips after the first back-off until the path counts as longer, if at most eight. The window before it is `tokens`, the
+    /// loss rises from 0.02 to `loss`, and what arrives is what is sent.
     fn rounds_until_longer(tokens: f64, loss: f64, is_shared: bool) -> Option<usize> {
-        let mut hold = Hold::new();
-        let before = Seen { loss: 0.02, calm_loss: 0.02, ..seen(Duration::ZERO) };
-        assert_eq!(hold.on_round(tokens, &before), Step::Stay);
         let queued =
             Seen { loss, calm_loss: 0.02, is_lossy: true, is_shared, ..seen(Duration::from_millis(20)) };
+        rounds_at_rate(tokens, &queued, |window| window / 0.04)
+    }
+
+    /// The same if this is seen, and so much arrives with a window.
+    fn rounds_at_rate(tokens: f64, queued: &Seen, rate: impl Fn(f64) -> f64) -> Option<usize> {
+        let mut hold = Hold::new();
+        let before = Seen { loss: 0.02, calm_loss: 0.02, rate: tokens / 0.02, ..seen(Duration::ZERO) };
+        assert_eq!(hold.on_round(tokens, &before), Step::Stay);
         let mut window = tokens;
         let mut step = || {
-            let step = hold.on_round(window, &queued);
+            let step = hold.on_round(window, &Seen { rate: rate(window), ..*queued });
             if let Step::BackOff(beta) = step {
                 window *= beta;
             }
@@ -451,7 +461,8 @@ mod tests {
     #[test]
     fn a_queue_that_appears_in_the_middle_of_a_round_trip_is_compared_when_it_is_seen_in_full() {
         let mut hold = Hold::new();
-        let mut step = |tokens, millis| hold.on_round(tokens, &seen(Duration::from_millis(millis)));
+        let mut step =
+            |tokens, millis| hold.on_round(tokens, &seen_with(tokens, Duration::from_millis(millis)));
         assert!(matches!(step(64.0, 10), Step::BackOff(_)));
         assert_eq!(step(40.0, 20), Step::Stay, "settling");
         assert_eq!(step(40.0, 20), Step::Stay, "to be confirmed");
@@ -465,5 +476,12 @@ mod tests {
         assert_eq!(rounds_until_longer(64.0, 0.06, false), None, "it may overflow");
         assert_eq!(rounds_until_longer(64.0, 0.025, true), None, "others fill it");
         assert_eq!(rounds_until_longer(31.0, 0.025, false), None, "there may be many flows");
+    }
+
+    #[test]
+    fn the_same_queue_is_a_queue_if_as_much_arrives_with_a_smaller_window() {
+        let queued = Seen { loss: 0.02, calm_loss: 0.02, ..seen(Duration::from_millis(20)) };
+        assert_eq!(rounds_at_rate(64.0, &queued, |window| window / 0.04), Some(3));
+        assert_eq!(rounds_at_rate(64.0, &queued, |_| 3_200.0), None);
     }
 }

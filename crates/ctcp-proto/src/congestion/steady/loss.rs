@@ -164,14 +164,16 @@ impl Steady {
         }
     }
 
-    /// Limits the window to what the link delivers, if that is known.
-    fn limit_to(&mut self, delivered: Option<f64>) {
+    /// Limits the window to what the link delivers, if that is known. Returns whether it was larger.
+    pub(super) fn limit_to(&mut self, delivered: Option<f64>) -> bool {
         let limited = self.tokens.min(delivered.unwrap_or(self.tokens)).max(TOKENS_MIN);
-        if limited < self.tokens {
+        let was_larger = limited < self.tokens;
+        if was_larger {
             self.tokens = limited;
             self.growth = Growth::from_plateau(limited);
             self.peak = Peak::default();
         }
+        was_larger
     }
 
     /// Restores the window if a packet sent before the timeout was acknowledged, so that the timeout was spurious (RFC 4015). Packet
