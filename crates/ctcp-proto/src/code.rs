@@ -332,9 +332,9 @@ pub trait Scheme: fmt::Debug + Send {
         self.on_lost(sent, was_expired);
     }
 
-    /// A copy of a symbol went ahead to the address to which the path has moved, so that the symbol need not be sent again at once. Called in
-    /// the order of packet numbers, with [`Self::on_flight_lost`] for the others.
-    fn on_sent_ahead(&mut self, _sent: &Sent) {}
+    /// A copy of a symbol went ahead to the address to which the path has moved, so that it need not be sent again at once. Called after
+    /// [`Self::on_flight_lost`].
+    fn on_sent_ahead(&mut self, _symbol: SymbolIndex) {}
 
     /// A packet that was declared lost has arrived after all.
     fn on_spurious_loss(&mut self, _sent: &Sent) {}

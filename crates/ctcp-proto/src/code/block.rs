@@ -110,8 +110,8 @@ impl Scheme for BlockCode {
         self.on_lost(sent, was_expired);
     }
 
-    fn on_sent_ahead(&mut self, sent: &Sent) {
-        self.blocks.on_sent_again(sent.first);
+    fn on_sent_ahead(&mut self, symbol: SymbolIndex) {
+        self.blocks.on_sent_ahead(symbol);
     }
 
     fn on_expired(&mut self, sent: &Sent) {

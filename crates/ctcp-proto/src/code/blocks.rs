@@ -147,6 +147,13 @@ impl<R> Blocks<R> {
         self.forget_absent_before(symbol + 1);
     }
 
+    /// A copy of a symbol is on its way.
+    pub(crate) fn on_sent_ahead(&mut self, symbol: SymbolIndex) {
+        if let Ok(place) = self.absent.binary_search(&symbol) {
+            self.absent.remove(place);
+        }
+    }
+
     fn forget_absent_before(&mut self, symbol: SymbolIndex) {
         let end = self.absent.partition_point(|&absent| absent < symbol);
         self.absent.drain(..end);

@@ -319,9 +319,9 @@ impl CodedSender {
         }
     }
 
-    /// The path has moved to the address to which this copy went ahead.
-    pub(crate) fn on_sent_ahead(&mut self, carried: Carried) {
-        self.scheme.on_sent_ahead(&carried.sent);
+    /// The path has moved to the address to which a copy of this symbol went ahead.
+    pub(crate) fn on_sent_ahead(&mut self, symbol: SymbolIndex) {
+        self.scheme.on_sent_ahead(symbol);
     }
 
     pub(crate) fn on_spurious_loss(&mut self, carried: Carried) {

@@ -122,10 +122,13 @@ impl Established {
             return;
         };
         if let Some(sent) = candidate.validation.on_response(data) {
-            let network = candidate.network;
+            let (network, ahead) = (candidate.network, core::mem::take(&mut candidate.ahead));
             path.migration.candidate = None;
             self.counts.migrations += 1;
             self.move_path(now, id, network);
+            for (context, symbol) in ahead {
+                self.contexts.open(context).sender.on_sent_ahead(symbol);
+            }
             self.paths[id].on_first_rtt_sample(now, now - sent);
             self.resets.tell();
             // Send something at once.
@@ -231,6 +234,11 @@ impl Established {
                 *buffer = builder.abandon();
                 buffer.clear();
                 continue;
+            }
+            if let (Some(candidate), Choice::Again(symbol)) =
+                (&mut self.paths[id].migration.candidate, choice)
+            {
+                candidate.ahead.push((context, symbol));
             }
             let contents = Contents { combination, ..Contents::default() };
             let outgoing = Outgoing { id, ecn: None, counts: false };

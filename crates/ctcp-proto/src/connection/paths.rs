@@ -394,15 +394,8 @@ impl Established {
     pub(super) fn give_up_flight(&mut self, id: PathId) {
         let sent = &mut self.paths[id].sent;
         for (was_expired, packet) in sent.outstanding_mut() {
-            // Copies that went ahead to a new address never counted as in flight.
-            let went_ahead = !packet.in_flight;
             if let Some(carried) = packet.contents.combination.take() {
-                let sender = &mut self.contexts.open(carried.context).sender;
-                if went_ahead {
-                    sender.on_sent_ahead(carried);
-                } else {
-                    sender.on_flight_lost(carried, was_expired);
-                }
+                self.contexts.open(carried.context).sender.on_flight_lost(carried, was_expired);
             }
         }
         sent.give_up_flight(sent.next_number());

@@ -464,7 +464,9 @@ impl Established {
             return useful.or_else(|| self.choose_probe());
         }
         if !path.has_window() {
-            path.on_no_room(self.streams.queued_bytes() as u64);
+            // Without credit of the peer's, what waits could not be sent.
+            let sendable = if self.has_data(ContextId::Streams) { self.streams.queued_bytes() } else { 0 };
+            self.paths[turn.id].on_no_room(sendable as u64);
             return None;
         }
         let Some(choice) = self.choose_useful(now, turn) else {

@@ -27,7 +27,8 @@ pub(crate) struct Admission {
     is_unpaced: bool,
     /// The handshake took so long that it gives no sample of the round trip.
     is_slow: bool,
-    /// Whether this has always been the only path, and has not moved. After a move, what is in flight has to leave the old route.
+    /// Whether congestion control has not begun anew, and shares no bottleneck with other paths. After a move, what is in flight has to leave
+    /// the old route first.
     is_first_route: bool,
     /// The last packet after which there was no room for the application's data.
     filled_by: Option<PacketNumber>,

@@ -6,6 +6,7 @@ use ctcp_base::Instant;
 
 use super::copies::Copies;
 use super::validation::PathValidation;
+use crate::id::{ContextId, SymbolIndex};
 use crate::network::NetworkPath;
 
 /// Maximum number of challenges that wait for an answer. A peer sends one for each address that it validates, and two such addresses are
@@ -28,14 +29,16 @@ pub(crate) struct Candidate {
     pub(crate) is_announced: bool,
     /// Copies of the oldest data in flight, which is lost if the client has left its old address.
     pub(crate) copies: Copies,
+    /// The symbols of those that were sent.
+    pub(crate) ahead: Vec<(ContextId, SymbolIndex)>,
 }
 
 impl Candidate {
     /// An address from which a first datagram of `size` bytes came.
     pub(crate) fn new(network: NetworkPath, size: u64) -> Self {
         let validation = PathValidation::new();
-        let (largest, is_announced, copies) = (0, false, Copies::default());
-        let mut candidate = Self { network, validation, largest, is_announced, copies };
+        let (largest, is_announced, copies, ahead) = (0, false, Copies::default(), Vec::new());
+        let mut candidate = Self { network, validation, largest, is_announced, copies, ahead };
         candidate.on_received(size);
         candidate
     }

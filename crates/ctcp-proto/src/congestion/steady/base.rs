@@ -57,7 +57,7 @@ pub(super) struct Base {
     floor: Option<Duration>,
     /// Set if the path became longer than the smallest round trip.
     longer: Option<Longer>,
-    /// When a longer path last turned out to be the queue of others.
+    /// When a longer path last turned out to be a queue.
     mistaken_at: Option<Instant>,
     means: SlidingMinimum,
     mean: Option<Duration>,
@@ -182,7 +182,7 @@ impl Base {
         }
     }
 
-    /// Whether a longer path turned out lately to be the queue of others.
+    /// Whether a longer path turned out lately to be a queue.
     pub(super) fn was_mistaken(&self, now: Instant) -> bool {
         self.mistaken_at.is_some_and(|at| now.saturating_since(at) < MISTAKEN)
     }
@@ -190,6 +190,12 @@ impl Base {
     /// Whether the path became longer than the smallest round trip.
     pub(super) fn is_longer(&self) -> bool {
         self.longer.is_some()
+    }
+
+    /// The longer path was a queue.
+    pub(super) fn was_queue(&mut self, now: Instant) {
+        self.longer = None;
+        self.mistaken_at = Some(now);
     }
 
     /// Discards the estimate of a longer path.

@@ -26,8 +26,8 @@ const REDUCED: f64 = 0.2;
 /// On a path whose delay varies by itself, the rate of arrivals follows the window if a large reduction reduced it by at least this share.
 const FOLLOWS: f64 = 0.6;
 
-/// Elsewhere, a queue that stays the same is a queue if the rate fell by less than this share.
-const FOLLOWS_AT_ALL: f64 = 0.5;
+/// Elsewhere, a delay that stays the same counts as a queue if the rate fell by less than this share.
+const FOLLOWS_LITTLE: f64 = 0.5;
 
 /// Smaller windows have too few arrivals, and are those of many flows, whose queue does not react to one of them.
 pub(super) const WINDOW_MIN: f64 = 32.0;
@@ -43,8 +43,9 @@ pub(super) struct Effect {
     /// Consecutive back-offs without a reaction, and round trips with the same queue since the first back-off.
     unmoved: u32,
     same: u32,
-    /// The rate of arrivals in the last round trip, and before the first back-off.
+    /// The rate of arrivals in the last round trip, in the one that led to the first back-off, and the mean of that and the one before.
     rate: f64,
+    rate_queued: f64,
     rate_before: f64,
     /// The loss in calm moments before the first back-off, which is not due to the queue.
     loss_before: f64,
@@ -85,6 +86,7 @@ impl Effect {
             queue_before: seen.queue,
             unmoved: 0,
             same: 0,
+            rate_queued: seen.rate,
             rate_before,
             loss_before: seen.calm_loss,
             ..*self
@@ -137,19 +139,20 @@ impl Effect {
     /// Whether back-offs made less arrive, which they do not while a queue keeps the link busy.
     fn is_followed(&self, tokens: f64, seen: &Seen) -> bool {
         let is_known = seen.is_restless && !seen.is_app_limited && self.is_large();
-        is_known && self.reduced(tokens) > REDUCED && self.follows(tokens, seen, FOLLOWS)
+        let less = self.less(seen, self.rate_before);
+        is_known && self.reduced(tokens) > REDUCED && less > FOLLOWS * self.reduced(tokens)
     }
 
-    /// Whether as much arrives as with the window from before, so that there is a queue. It may stay the same though fewer packets are sent, if
-    /// fewer of them are lost on the way to it.
+    /// Whether about as much arrives as with the window from before, so that there is a queue. It may stay the same though fewer packets are sent,
+    /// if fewer of them are lost on the way to it.
     fn keeps_link_busy(&self, tokens: f64, seen: &Seen) -> bool {
         let is_known = !seen.is_restless && !seen.is_app_limited && self.is_large();
-        is_known && !self.follows(tokens, seen, FOLLOWS_AT_ALL)
+        is_known && self.less(seen, self.rate_queued) <= FOLLOWS_LITTLE * self.reduced(tokens)
     }
 
-    /// Whether the rate of arrivals fell by more than `share` of the reduction of the window.
-    fn follows(&self, tokens: f64, seen: &Seen, share: f64) -> bool {
-        1.0 - seen.rate / self.rate_before.max(1e-9) > share * self.reduced(tokens)
+    /// The fraction by which the rate of arrivals fell from `before`.
+    fn less(&self, seen: &Seen, before: f64) -> f64 {
+        1.0 - seen.rate / before.max(1e-9)
     }
 
     fn is_large(&self) -> bool {
@@ -167,7 +170,7 @@ impl Effect {
     }
 
     /// Whether the latest back-off had no effect, so that another one may show that the path is longer.
-    pub(super) fn is_undecided(&self, seen: &Seen) -> bool {
-        self.unmoved > 0 && self.may_be_longer(seen)
+    pub(super) fn is_undecided(&self, tokens: f64, seen: &Seen) -> bool {
+        self.unmoved > 0 && self.may_be_longer(seen) && !self.keeps_link_busy(tokens, seen)
     }
 }

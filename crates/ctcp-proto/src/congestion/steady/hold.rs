@@ -198,7 +198,7 @@ impl Hold {
         if self.effect.awaits_confirmation() {
             return Step::Stay;
         }
-        let most = if self.effect.is_undecided(seen) { BACK_OFFS_UNDECIDED } else { BACK_OFFS_MAX };
+        let most = if self.effect.is_undecided(tokens, seen) { BACK_OFFS_UNDECIDED } else { BACK_OFFS_MAX };
         if self.back_offs >= most {
             return Step::QueueIsNotOurs(before);
         }
@@ -482,6 +482,6 @@ mod tests {
     fn the_same_queue_is_a_queue_if_as_much_arrives_with_a_smaller_window() {
         let queued = Seen { loss: 0.02, calm_loss: 0.02, ..seen(Duration::from_millis(20)) };
         assert_eq!(rounds_at_rate(64.0, &queued, |window| window / 0.04), Some(3));
-        assert_eq!(rounds_at_rate(64.0, &queued, |_| 3_200.0), None);
+        assert_eq!(rounds_at_rate(64.0, &queued, |_| 1_600.0), None);
     }
 }

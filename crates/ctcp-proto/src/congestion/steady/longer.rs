@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use super::excess::Excess;
 use super::hold::Hold;
 use super::still::Still;
 use super::{Acked, COMPETE_MIN, Mode, Steady, WINDOW_MAX, effect, seconds_ratio};
@@ -37,6 +38,7 @@ impl Steady {
     /// The path is longer by `queue`. The window was `tokens` before any back-off.
     pub(super) fn follow_longer_path(&mut self, acked: &Acked, queue: Duration, tokens: f64) {
         let before = self.base.empty(&acked.rtt);
+        self.excess = Excess::default();
         self.base.become_longer(acked.now, &acked.rtt, queue);
         self.tokens = self.on_longer_path(acked, before, tokens);
         // What arrives next was sent with the reduced window.
