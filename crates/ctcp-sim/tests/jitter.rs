@@ -114,11 +114,11 @@ fn drops_of_a_short_queue_do_not_pass_for_the_loss_of_a_path_with_jitter() {
     }
 }
 
-/// The path of seed 1000138. Its queue drops losses that look calm. Without decision 0073 it drops 0.27 of the packets.
+/// The path of seed 1000138. Some drops of its queue look calm. Without decision 0073 it drops 0.19 of the packets.
 #[test]
 fn loss_that_calm_moments_do_not_explain_limits_the_window() {
     let (share, least, dropped) = uploads(&small_path(4_900, 15_900, 0, 0.115));
-    assert!(dropped < 0.2, "{dropped:.3} of the packets are dropped");
+    assert!(dropped < 0.16, "{dropped:.3} of the packets are dropped");
     assert!(share > 0.8 && least > 0.75, "{share:.3} of the link, {least:.3} at least");
 }
 
