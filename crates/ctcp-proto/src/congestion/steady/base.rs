@@ -192,8 +192,8 @@ impl Base {
         self.longer.is_some()
     }
 
-    /// The longer path was a queue.
-    pub(super) fn was_queue(&mut self, now: Instant) {
+    /// Discards the estimate of a longer path, which was a queue.
+    pub(super) fn forget_mistaken(&mut self, now: Instant) {
         self.longer = None;
         self.mistaken_at = Some(now);
     }

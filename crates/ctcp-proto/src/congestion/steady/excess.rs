@@ -50,7 +50,7 @@ impl Steady {
         self.excess.on_round(self.is_lossy, is_above, self.base.is_longer());
         if self.excess.of_longer >= ROUNDS_OF_LONGER {
             self.excess = Excess::default();
-            self.base.was_queue(acked.now);
+            self.base.forget_mistaken(acked.now);
         }
         // A flow that sends less than it may is not limited to that.
         let is_clear =
