@@ -60,7 +60,7 @@ fn the_first_flight_over_a_very_long_path_causes_no_queue() {
     assert!(link.queue_max_packets <= 6, "a queue of {} packets", link.queue_max_packets);
 }
 
-/// How long a download of 300 KB takes if it begins so long after the connection.
+/// How long a download of 300 KB takes that `begins` so long after the connection.
 fn download_time(begins: Duration) -> Duration {
     let path = PathConfig::new(Rate::from_megabits_per_second(RATE), RTT, LossModel::None);
     let transport = TransportConfig::default();
@@ -78,8 +78,8 @@ fn download_time(begins: Duration) -> Duration {
     taken - begins
 }
 
-/// The server has nothing to send when the connection is established, but its first flight fills the window, and more data waits. 300 KB need windows of 32, 64 and 128
-/// packets, the handshake and the request.
+/// The server has nothing to send when the connection is established, but its first flight fills the window, and more data waits.
+/// 300 KB need the handshake, the request, and windows of 32, 64 and 128 packets.
 #[test]
 fn the_first_flight_lets_the_window_grow() {
     let [at_once, later] = [Duration::ZERO, Duration::from_millis(500)].map(download_time);

@@ -79,7 +79,6 @@ impl Admission {
         self.filled_alone = None;
         self.is_slow = false;
         self.is_first_route = false;
-        self.filled_by = None;
     }
 
     /// The share of this path among those of the connection that carry data; `None` if it is the only one.
@@ -100,8 +99,8 @@ impl Admission {
 
     /// There is no room for `waiting` bytes after this packet. If they would fill the whole window again, it is what limits the application.
     pub(super) fn on_no_room(&mut self, number: PacketNumber, waiting: u64, datagram_size: u64) {
-        let fills = waiting as f64 >= self.window() * datagram_size as f64;
-        if fills && self.is_first_route && self.controller.phase() == Phase::SlowStart {
+        let is_beginning = self.is_first_route && self.controller.phase() == Phase::SlowStart;
+        if is_beginning && waiting as f64 >= self.window() * datagram_size as f64 {
             self.filled_by = Some(number);
         }
     }

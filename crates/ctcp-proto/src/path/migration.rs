@@ -36,9 +36,14 @@ pub(crate) struct Candidate {
 impl Candidate {
     /// An address from which a first datagram of `size` bytes came.
     pub(crate) fn new(network: NetworkPath, size: u64) -> Self {
-        let validation = PathValidation::new();
-        let (largest, is_announced, copies, ahead) = (0, false, Copies::default(), Vec::new());
-        let mut candidate = Self { network, validation, largest, is_announced, copies, ahead };
+        let mut candidate = Self {
+            network,
+            validation: PathValidation::new(),
+            largest: 0,
+            is_announced: false,
+            copies: Copies::default(),
+            ahead: Vec::new(),
+        };
         candidate.on_received(size);
         candidate
     }

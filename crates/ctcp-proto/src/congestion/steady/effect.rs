@@ -43,9 +43,11 @@ pub(super) struct Effect {
     /// Consecutive back-offs without a reaction, and round trips with the same queue since the first back-off.
     unmoved: u32,
     same: u32,
-    /// The rate of arrivals in the last round trip, in the one that led to the first back-off, and the mean of that and the one before.
+    /// The rate of arrivals in the last round trip.
     rate: f64,
+    /// That of the round trip that led to the first back-off.
     rate_queued: f64,
+    /// The mean of that and of the round trip before it.
     rate_before: f64,
     /// The loss in calm moments before the first back-off, which is not due to the queue.
     loss_before: f64,
@@ -99,9 +101,10 @@ impl Effect {
         let was_awaited = self.awaits_confirmation();
         let is_same = SAME.contains(&seconds_ratio(seen.queue, self.queue_settling));
         let is_large_cut = is_first && self.is_large() && self.reduced(tokens) > REDUCED;
-        let is_known = !seen.is_restless && !seen.is_app_limited;
-        let is_telling =
-            is_large_cut && is_known && !self.keeps_link_busy(tokens, seen) && self.may_be_longer(seen);
+        let is_telling = is_large_cut
+            && shows_rate(seen)
+            && !self.keeps_link_busy(tokens, seen)
+            && self.may_be_longer(seen);
         let is_clean = seen.loss <= self.loss_before + SAME_LOSS;
         self.same = if is_same && is_telling && is_clean { self.same + 1 } else { 0 };
         // There was no further back-off that could have moved it.
@@ -143,11 +146,12 @@ impl Effect {
         is_known && self.reduced(tokens) > REDUCED && less > FOLLOWS * self.reduced(tokens)
     }
 
-    /// Whether about as much arrives as with the window from before, so that there is a queue. It may stay the same though fewer packets are sent,
-    /// if fewer of them are lost on the way to it.
+    /// Whether about as much arrives as with the window from before, so that there is a queue. If fewer packets are lost on the way to it, it may
+    /// stay the same though fewer are sent.
     fn keeps_link_busy(&self, tokens: f64, seen: &Seen) -> bool {
-        let is_known = !seen.is_restless && !seen.is_app_limited && self.is_large();
-        is_known && self.less(seen, self.rate_queued) <= FOLLOWS_LITTLE * self.reduced(tokens)
+        shows_rate(seen)
+            && self.is_large()
+            && self.less(seen, self.rate_queued) <= FOLLOWS_LITTLE * self.reduced(tokens)
     }
 
     /// The fraction by which the rate of arrivals fell from `before`.
@@ -173,4 +177,9 @@ impl Effect {
     pub(super) fn is_undecided(&self, tokens: f64, seen: &Seen) -> bool {
         self.unmoved > 0 && self.may_be_longer(seen) && !self.keeps_link_busy(tokens, seen)
     }
+}
+
+/// Whether the window alone decides how much arrives, and the delay shows the queue.
+fn shows_rate(seen: &Seen) -> bool {
+    !seen.is_restless && !seen.is_app_limited
 }
