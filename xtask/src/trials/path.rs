@@ -9,6 +9,7 @@ use ctcp_repro::random_path::RandomPath;
 use ctcp_sim::Stop;
 use ctcp_sim::application::script::{Script, StreamPlan};
 use ctcp_sim::link::Direction;
+use ctcp_sim::node::NodeId;
 use ctcp_sim::topology::Pair;
 
 use super::oracle::Oracle;
@@ -21,11 +22,29 @@ pub(super) struct Trial {
     pub(super) luck: u64,
     /// A transfer takes at least so many round trips.
     pub(super) rounds: u32,
+    /// The server sends, so long after the client connects. Otherwise, the client sends as soon as it connects.
+    pub(super) download_after: Option<Duration>,
+}
+
+/// A network with a transfer.
+struct Running {
+    pair: Pair,
+    sender: NodeId,
+    reader: NodeId,
+    /// The way of the data and that of the acknowledgements.
+    ways: [Direction; 2],
+}
+
+impl Running {
+    /// The bytes that the application has read.
+    fn read(&self) -> u64 {
+        self.pair.simulation.host(self.reader).bytes_read()
+    }
 }
 
 impl Trial {
-    pub(super) fn draw(seed: u64, luck: u64, rounds: u32) -> Self {
-        Self { path: RandomPath::draw(seed), luck, rounds }
+    pub(super) fn draw(seed: u64, luck: u64, rounds: u32, download_after: Option<Duration>) -> Self {
+        Self { path: RandomPath::draw(seed), luck, rounds, download_after }
     }
 
     /// That many round trips or five seconds, whichever is longer, but limited to about `packets_max` packets.
@@ -41,34 +60,50 @@ impl Trial {
         let path = self.path;
         let controller = ControllerFactory::new(move |datagram| Box::new(Oracle::new(&path, datagram)));
         let transport = TransportConfig { controller: Some(controller), ..transport.clone() };
-        let mut pair = self.pair(&transport, u64::MAX / 4);
-        pair.connect().expect("a valid configuration");
-        let server = pair.server;
-        pair.simulation.run_for(time, |_| false);
-        pair.simulation.host(server).bytes_read()
+        let mut running = self.begin(&transport, u64::MAX / 4);
+        running.pair.simulation.run_for(time, |_| false);
+        running.read()
     }
 
-    fn pair(&self, transport: &TransportConfig, size: u64) -> Pair {
-        let script = Script::of_client(vec![StreamPlan::upload(Duration::ZERO, size)]);
+    fn pair(&self, transport: &TransportConfig, size: u64) -> Running {
+        let mut config = self.path.config();
         let seed = self.path.seed + (self.luck << 32);
-        let mut pair = Pair::new(seed, &self.path.config(), transport, &script);
+        let plan = if let Some(after) = self.download_after {
+            core::mem::swap(&mut config.forward, &mut config.backward);
+            StreamPlan::download(after, size)
+        } else {
+            StreamPlan::upload(Duration::ZERO, size)
+        };
+        let mut pair = Pair::new(seed, &config, transport, &Script::of_client(vec![plan]));
         pair.simulation.set_scrutiny(ctcp_sim::Scrutiny::LIGHT);
-        pair
+        let (client, server) = (pair.client, pair.server);
+        if self.download_after.is_some() {
+            Running { pair, sender: server, reader: client, ways: [Direction::Backward, Direction::Forward] }
+        } else {
+            Running { pair, sender: client, reader: server, ways: [Direction::Forward, Direction::Backward] }
+        }
+    }
+
+    /// A transfer of `size` bytes that begins now.
+    fn begin(&self, transport: &TransportConfig, size: u64) -> Running {
+        let mut running = self.pair(transport, size);
+        running.pair.connect().expect("a valid configuration");
+        if let Some(after) = self.download_after {
+            running.pair.simulation.run_for(after, |_| false);
+        }
+        running
     }
 
     /// Sends `bytes` with `transport`; stops after three times the oracle's time.
     pub(super) fn transfer(&self, transport: &TransportConfig, bytes: u64, time: Duration) -> Transfer {
-        let mut pair = self.pair(transport, bytes);
-        pair.connect().expect("a valid configuration");
+        let Running { mut pair, sender, reader, ways } = self.begin(transport, bytes);
         let begin = pair.simulation.now();
-        let server = pair.server;
         let stop =
-            pair.simulation.run_for(time * 3, |simulation| simulation.host(server).bytes_read() >= bytes);
+            pair.simulation.run_for(time * 3, |simulation| simulation.host(reader).bytes_read() >= bytes);
         let taken = pair.simulation.now() - begin;
-        let stats = pair.simulation.host(pair.client).stats();
-        let link = pair.simulation.link(pair.link).way(Direction::Forward).stats();
-        let back = pair.simulation.link(pair.link).way(Direction::Backward).stats();
-        let done = pair.simulation.host(server).bytes_read();
+        let stats = pair.simulation.host(sender).stats();
+        let [link, back] = ways.map(|way| pair.simulation.link(pair.link).way(way).stats());
+        let done = pair.simulation.host(reader).bytes_read();
         Transfer {
             share: time.as_secs_f64() / taken.as_secs_f64() * done as f64 / bytes as f64,
             is_done: stop == Stop::Done,
@@ -85,17 +120,13 @@ impl Trial {
 
     /// Prints the progress of a transfer, one line per bin.
     pub(super) fn trace(&self, transport: &TransportConfig, time: Duration, bin: Duration) {
-        let mut pair = self.pair(transport, u64::MAX / 4);
-        pair.simulation.keep_series(
-            bin,
-            vec![pair.client, pair.server],
-            vec![(pair.link, Direction::Forward)],
-        );
+        let Running { mut pair, sender, reader, ways: [way, _] } = self.pair(transport, u64::MAX / 4);
+        pair.simulation.keep_series(bin, vec![sender, reader], vec![(pair.link, way)]);
         pair.connect().expect("a valid configuration");
-        pair.simulation.run_for(time, |_| false);
+        pair.simulation.run_for(time + self.download_after.unwrap_or_default(), |_| false);
         let series = pair.simulation.series().expect("kept");
-        let (sender, receiver) = (series.connection(pair.client), series.connection(pair.server));
-        let way = series.way(pair.link, Direction::Forward);
+        let (sender, receiver) = (series.connection(sender), series.connection(reader));
+        let way = series.way(pair.link, way);
         let mut before = (0, 0, 0, 0);
         for (index, (sent, way)) in sender.iter().zip(way).enumerate() {
             let read = receiver.get(index).map_or(0, |sample| sample.bytes_read);
@@ -159,13 +190,15 @@ mod tests {
             jitter: Duration::ZERO,
             queue: 17,
         };
-        let trial = Trial { path, luck: 0, rounds: 100 };
         let transport = super::super::transport("default").expect("it exists");
         let time = Duration::from_secs(3);
-        let bytes = trial.oracle_bytes(&transport, time);
-        let share = bytes as f64 * 8.0 / time.as_secs_f64() / 10e6;
-        assert!(share > 0.9, "{share}");
-        let transfer = trial.transfer(&transport, bytes, time);
-        assert!(transfer.is_done && transfer.share > 0.9 && transfer.excess() < 1.1, "{transfer:?}");
+        for download_after in [None, Some(Duration::from_millis(300))] {
+            let trial = Trial { path, luck: 0, rounds: 100, download_after };
+            let bytes = trial.oracle_bytes(&transport, time);
+            let share = bytes as f64 * 8.0 / time.as_secs_f64() / 10e6;
+            assert!(share > 0.9, "{share}");
+            let transfer = trial.transfer(&transport, bytes, time);
+            assert!(transfer.is_done && transfer.share > 0.9 && transfer.excess() < 1.1, "{transfer:?}");
+        }
     }
 }

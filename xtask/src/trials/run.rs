@@ -28,6 +28,8 @@ struct Options {
     /// Transfers over each path, which lose different packets, and the one to trace.
     lucks: u64,
     luck: u64,
+    /// The server sends, so long after the client connects. Otherwise, the client sends as soon as it connects.
+    download_after: Option<Duration>,
     /// Faster paths are left out, in Mbit/s.
     rate_max: u64,
     /// Threads.
@@ -48,7 +50,7 @@ impl Options {
 /// How the commands are used.
 const USAGE: &str = "trials paths|trace|crowd|shared|pauses [--design PROFILE[/CONGESTION]] [--jobs N]; \
                      all but crowd: [--first SEED]; all but crowd and trace: [--seeds N]; \
-                     paths, trace: [--packets N] [--rounds N]; paths: [--lucks N] [--rate-max MBIT/S]; trace: [--luck N]; \
+                     paths, trace: [--packets N] [--rounds N] [--download-after MS]; paths: [--lucks N] [--rate-max MBIT/S]; trace: [--luck N]; \
                      crowd, shared: [--seconds N]; all but paths and trace: [--only TEXT]; \
                      shared: [--rival PROFILE[/CONGESTION]]";
 
@@ -79,6 +81,7 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, String>
         rounds: 100,
         lucks: 1,
         luck: 0,
+        download_after: None,
         rate_max: u64::MAX,
         jobs: 2,
         seconds: 60,
@@ -94,6 +97,7 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, String>
             "--rounds" => options.rounds = u32::try_from(number()?).map_err(|_| "too many round trips")?,
             "--luck" => options.luck = number()?,
             "--lucks" => options.lucks = number()?.max(1),
+            "--download-after" => options.download_after = Some(Duration::from_millis(number()?)),
             "--rate-max" => options.rate_max = number()?,
             "--jobs" => options.jobs = number()? as usize,
             "--seconds" => options.seconds = number()?,
@@ -143,7 +147,8 @@ fn paths(options: &Options) -> io::Result<()> {
     let ours = transport(&options.design)?;
     let mut found = Vec::new();
     let chosen: Vec<Trial> = (options.first..options.first + options.seeds)
-        .flat_map(|seed| (0..options.lucks).map(move |luck| Trial::draw(seed, luck, options.rounds)))
+        .flat_map(|seed| (0..options.lucks).map(move |luck| (seed, luck)))
+        .map(|(seed, luck)| Trial::draw(seed, luck, options.rounds, options.download_after))
         .filter(|trial| trial.path.rate.as_bits_per_second() <= options.rate_max.saturating_mul(1_000_000))
         .collect();
     let work = |index: usize| {
@@ -227,7 +232,7 @@ fn print_first(what: &str, count: usize, found: &[(Trial, Transfer)]) {
 
 fn trace(options: &Options) -> io::Result<()> {
     let ours = transport(&options.design)?;
-    let trial = Trial::draw(options.first, options.luck, options.rounds);
+    let trial = Trial::draw(options.first, options.luck, options.rounds, options.download_after);
     let time = trial.time(options.packets);
     println!("{}, {:.1} s", trial.path, time.as_secs_f64());
     trial.trace(&ours, time, time / 100);

@@ -56,6 +56,7 @@ mod calm;
 mod ceiling;
 mod effect;
 mod excess;
+mod full_size;
 mod growing;
 mod headroom;
 mod hold;
@@ -176,6 +177,8 @@ pub(super) struct Steady {
     highest_stretch: Duration,
     /// Packets up to this number may have waited while the path was stalled, so their samples show no queue.
     stood_still: Option<PacketNumber>,
+    /// A timeout found most of the window in flight. With fewer packets, it says nothing about the capacity of the path.
+    has_lost_flight: bool,
     /// The target is halved until this time, because the queue is shorter than the target.
     careful_until: Option<Instant>,
     /// Round trips of the current yield; `None` if not yielding.
@@ -234,6 +237,7 @@ impl Steady {
             highest_queue: Duration::ZERO,
             highest_stretch: Duration::ZERO,
             stood_still: None,
+            has_lost_flight: false,
             careful_until: None,
             yielding: None,
             empty_at: None,
@@ -278,9 +282,18 @@ impl Steady {
 
     /// How many packets the link delivers in `time`.
     fn delivered_in(&self, time: Duration) -> Option<f64> {
-        let full = self.datagram as f64;
-        let packet = if self.packet < full * FULL { self.packet.max(1.0) } else { full };
+        let packet = if self.is_full(self.packet) { self.datagram as f64 } else { self.packet.max(1.0) };
         self.rate.map(|rate| rate * time.as_secs_f64() / packet)
+    }
+
+    /// How long the link takes to deliver a full packet.
+    fn packet_time(&self) -> Option<Duration> {
+        self.rate.map(|rate| Duration::from_secs_f64(self.datagram as f64 / rate.max(1.0)))
+    }
+
+    /// Whether a packet of so many bytes counts as full.
+    fn is_full(&self, bytes: f64) -> bool {
+        bytes >= self.datagram as f64 * FULL
     }
 
     fn on_sample(&mut self, rtt: &RttView) {
@@ -466,6 +479,7 @@ impl Controller for Steady {
         }
         if self.stood_still.is_none_or(|last| acked.number > last) {
             self.on_sample(rtt);
+            self.base.on_packet(acked.now, rtt.latest, self.is_full(acked.size as f64), self.packet_time());
             if self.ack_at.replace(acked.now) != Some(acked.now) {
                 self.tally.samples.push(rtt.latest);
             }

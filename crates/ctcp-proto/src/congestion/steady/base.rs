@@ -1,6 +1,6 @@
 //! The round trip of the empty path (the base), and the queue beyond it.
 //!
-//! If the path's delay varies little, the base is the smallest round trip of ten seconds. The queue is the excess of the fastest packet of
+//! If the path's delay varies little, the base is the smallest round trip of ten seconds, or that of full packets ([`FullSize`]). The queue is the excess of the fastest packet of
 //! a round trip. If delay varies by itself (jitter), hardly any packet takes the smallest time. Then both are means over round trips, on
 //! which noise has no effect.
 //!
@@ -13,6 +13,7 @@ use core::time::Duration;
 use ctcp_base::Instant;
 
 use super::effect;
+use super::full_size::FullSize;
 use super::noise::Noise;
 use super::samples::Samples;
 use super::tally::Tally;
@@ -55,6 +56,7 @@ struct Longer {
 #[derive(Debug)]
 pub(super) struct Base {
     floor: Option<Duration>,
+    full: FullSize,
     /// Set if the path became longer than the smallest round trip.
     longer: Option<Longer>,
     /// When a longer path last turned out to be a queue.
@@ -63,8 +65,11 @@ pub(super) struct Base {
     mean: Option<Duration>,
     /// The mean of the latest samples.
     level: Option<Duration>,
-    /// Samples that were too few for a mean so far.
+    /// Samples that were too few for a mean so far, and the largest window with which they were sent.
     samples: Samples,
+    window: f64,
+    /// The window after the last round trip.
+    window_before: f64,
     noise: Noise,
     /// Means are used, because the path's delay varies by itself.
     is_restless: bool,
@@ -77,12 +82,15 @@ impl Default for Base {
     fn default() -> Self {
         Self {
             floor: None,
+            full: FullSize::default(),
             longer: None,
             mistaken_at: None,
             means: SlidingMinimum::new(nanos(MINIMUM_WINDOW)),
             mean: None,
             level: None,
             samples: Samples::default(),
+            window: 0.0,
+            window_before: 0.0,
             noise: Noise::default(),
             is_restless: false,
             noisy_series: 0,
@@ -92,6 +100,11 @@ impl Default for Base {
 }
 
 impl Base {
+    /// A packet was acknowledged (see [`FullSize::on_packet`]).
+    pub(super) fn on_packet(&mut self, now: Instant, rtt: Duration, is_full: bool, packet: Option<Duration>) {
+        self.full.on_packet(now, rtt, is_full, packet);
+    }
+
     /// Ends a round trip `round` with `window` packets. `is_kept` if others may fill the queue, so that the base must not rise.
     pub(super) fn on_round(
         &mut self,
@@ -102,7 +115,7 @@ impl Base {
         is_kept: bool,
     ) {
         let Some(lowest) = round.lowest else { return };
-        let before = self.floor.map_or(rtt.minimum, |floor| floor.min(rtt.minimum));
+        let before = self.minimum(rtt);
         if let Some(longer) = self.longer {
             let base = still_longer(longer.base, lowest, before, window);
             self.longer = base.map(|base| Longer { base, ..longer });
@@ -112,11 +125,15 @@ impl Base {
             }
         }
         self.floor = kept_low(self.floor, rtt.minimum, is_kept);
+        self.full.on_round(now, self.minimum(rtt), is_kept);
         self.samples.join(&round.samples);
+        // The window may just have been reduced.
+        self.window = self.window.max(self.window_before).max(window);
+        self.window_before = window;
         self.noise.on_round(lowest, rtt.variance);
         if self.samples.count() >= SAMPLES {
             let samples = core::mem::take(&mut self.samples);
-            self.noise.on_samples(&samples, window);
+            self.noise.on_samples(&samples, core::mem::take(&mut self.window));
             if self.noise.is_noisy() {
                 self.noisy_series = self.noisy_series.saturating_add(1);
                 self.calm_series = 0;
@@ -142,9 +159,14 @@ impl Base {
         is_known && (self.calm_series < CALM_SERIES || excess > rtt.minimum / NEAR_MINIMUM)
     }
 
+    /// The shortest round trip of a packet of any size.
+    fn minimum(&self, rtt: &RttView) -> Duration {
+        self.floor.map_or(rtt.minimum, |floor| floor.min(rtt.minimum))
+    }
+
     /// The round trip of the empty path.
     pub(super) fn empty(&self, rtt: &RttView) -> Duration {
-        let minimum = self.floor.map_or(rtt.minimum, |floor| floor.min(rtt.minimum));
+        let minimum = self.full.empty(self.minimum(rtt));
         let usual = self.mean.filter(|_| self.is_restless()).map_or(minimum, |mean| mean.max(minimum));
         self.longer.map_or(usual, |longer| longer.base.max(usual))
     }
@@ -220,7 +242,7 @@ fn still_longer(longer: Duration, lowest: Duration, before: Duration, window: f6
 }
 
 /// Returns `now`, or `before` if it is smaller and `is_kept` forbids a rise.
-fn kept_low(before: Option<Duration>, now: Duration, is_kept: bool) -> Option<Duration> {
+pub(super) fn kept_low(before: Option<Duration>, now: Duration, is_kept: bool) -> Option<Duration> {
     Some(before.filter(|_| is_kept).map_or(now, |before| before.min(now)))
 }
 
@@ -230,20 +252,29 @@ mod tests {
     use crate::recovery::rtt::{INITIAL_RTT, RttEstimator};
     use ctcp_base::Prng;
 
-    const WINDOW: f64 = 64.0;
-
     struct Bench {
         base: Base,
         rtt: RttEstimator,
         prng: Prng,
         now: Instant,
         lowest: Duration,
+        /// Of each round trip, and the window after it.
+        samples: u32,
+        window: f64,
     }
 
     impl Bench {
         fn new() -> Self {
             let (base, rtt) = (Base::default(), RttEstimator::new(INITIAL_RTT));
-            Self { base, rtt, prng: Prng::new(3), now: Instant::ZERO, lowest: Duration::ZERO }
+            Self {
+                base,
+                rtt,
+                prng: Prng::new(3),
+                now: Instant::ZERO,
+                lowest: Duration::ZERO,
+                samples: 32,
+                window: 64.0,
+            }
         }
 
         /// Simulates round trips of `millis` plus up to `jitter` milliseconds.
@@ -251,7 +282,7 @@ mod tests {
             for _ in 0..rounds {
                 let mut tally = Tally::default();
                 self.now += Duration::from_millis(millis + jitter);
-                for _ in 0..32 {
+                for _ in 0..self.samples {
                     let sample = Duration::from_micros(millis * 1_000 + self.prng.below(jitter * 1_000 + 1));
                     self.rtt.on_sample(self.now, sample, Duration::ZERO);
                     tally.on_packet(sample);
@@ -259,7 +290,7 @@ mod tests {
                 }
                 self.lowest = tally.lowest.unwrap_or_default();
                 let view = self.rtt.view(self.now);
-                self.base.on_round(self.now, &tally, &view, WINDOW, is_kept);
+                self.base.on_round(self.now, &tally, &view, self.window, is_kept);
             }
         }
 
@@ -282,6 +313,32 @@ mod tests {
         assert!(bench.base.is_restless() && (26..31).contains(&bench.empty()), "{}", bench.empty());
         bench.rounds(1, 50, 20, false);
         assert!((27..35).contains(&bench.queue()), "{}", bench.queue());
+    }
+
+    #[test]
+    fn full_packets_that_always_take_longer_than_small_ones_make_the_base() {
+        let mut bench = Bench::new();
+        bench.rounds(1, 20, 0, false);
+        let took = Duration::from_millis(24);
+        for _ in 0..12 {
+            bench.base.on_packet(bench.now, took, true, Some(Duration::from_millis(5)));
+            bench.rounds(1, 24, 0, false);
+        }
+        assert_eq!((bench.empty(), bench.queue()), (24, 0));
+    }
+
+    #[test]
+    fn noise_belongs_to_the_window_with_which_it_was_measured() {
+        let is_restless = |windows: [f64; 2]| {
+            let mut bench = Bench::new();
+            for (samples, window) in [1, 32].into_iter().zip(windows) {
+                (bench.samples, bench.window) = (samples, window);
+                bench.rounds(1, 20, 20, false);
+            }
+            bench.base.is_restless()
+        };
+        assert!(is_restless([64.0, 8.0]), "the window was large when the samples were sent");
+        assert!(!is_restless([8.0, 8.0]));
     }
 
     #[test]

@@ -69,7 +69,7 @@ impl Steady {
     /// Processes the fate of a packet. `largest_sent` is the last packet sent so far.
     pub(super) fn on_fate(&mut self, fate: Fate, largest_sent: PacketNumber) {
         let dispersion = self.origin.dispersion();
-        let is_beginning = matches!(self.mode, Mode::SlowStart(_)) && self.stood_still.is_none();
+        let is_beginning = matches!(self.mode, Mode::SlowStart(_)) && !self.has_lost_flight;
         let flow = Flow { window: self.tokens, is_beginning, is_queued: self.is_queued };
         if self.push.is_running() {
             self.breaker.ignore(fate.number);
@@ -279,6 +279,7 @@ impl Steady {
         });
         before.count += 1;
         let before = *before;
+        self.has_lost_flight |= 2.0 * timed_out.in_flight as f64 >= self.tokens;
         if is_first {
             self.empty_at = None;
             self.base.forget_longer();
