@@ -34,9 +34,8 @@ fn of_package() -> Option<String> {
 /// The commit of the checkout that contains this crate. A checkout that merely surrounds it does not count.
 fn of_checkout() -> Option<String> {
     git(&["ls-files", "--error-unmatch", "build.rs"])?;
-    // Everything that moves HEAD changes its log, which a fresh checkout may lack, or the branch.
-    let branch = git(&["symbolic-ref", "--quiet", "HEAD"]);
-    for name in ["HEAD", "logs/HEAD", "packed-refs"].into_iter().chain(branch.as_deref()) {
+    // Everything that moves HEAD is logged there.
+    for name in ["HEAD", "logs/HEAD"] {
         let path = git(&["rev-parse", "--git-path", name])?;
         if Path::new(&path).exists() {
             println!("cargo::rerun-if-changed={path}");

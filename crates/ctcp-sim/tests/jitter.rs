@@ -151,7 +151,7 @@ fn a_queue_between_bursts_does_not_pass_for_a_longer_path() {
     }
 }
 
-/// The smallest share of the link that a download uses in five seconds, if the connection has been up for 0.3 s. Of forty.
+/// Forty downloads of five seconds, on a connection that has been up for 0.3 s: the smallest share of the link.
 fn least_of_downloads(path: &PathConfig) -> f64 {
     let shares =
         (1..=40).map(|seed| download(path, seed, Duration::from_millis(300), Duration::from_secs(5)).0);
@@ -160,7 +160,8 @@ fn least_of_downloads(path: &PathConfig) -> f64 {
     least
 }
 
-/// A packet of the handshake that is lost says nothing about the capacity. Without decision 0075, one of these downloads uses 0.05 of the link.
+/// A small packet that is lost before the first request says nothing about the capacity. Without decision 0075, one of these downloads uses 0.05 of
+/// the link.
 #[test]
 fn a_timeout_before_the_first_request_does_not_slow_it_down() {
     let mut path = path(Rate::from_megabits_per_second(25), Duration::from_millis(20), 0, 0.25, 1.0);

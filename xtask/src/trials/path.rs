@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use ctcp_netem::IPV4_UDP_OVERHEAD;
+use ctcp_netem::{IPV4_UDP_OVERHEAD, PathConfig};
 use ctcp_proto::TransportConfig;
 use ctcp_proto::congestion::ControllerFactory;
 use ctcp_repro::random_path::RandomPath;
@@ -22,24 +22,17 @@ pub(super) struct Trial {
     pub(super) luck: u64,
     /// A transfer takes at least so many round trips.
     pub(super) rounds: u32,
-    /// The server sends, so long after the client connects. Otherwise, the client sends as soon as it connects.
+    /// If set, the server sends, starting this long after the connection is up. Otherwise, the client sends at once.
     pub(super) download_after: Option<Duration>,
 }
 
 /// A network with a transfer.
-struct Running {
+struct Network {
     pair: Pair,
     sender: NodeId,
     reader: NodeId,
     /// The way of the data and that of the acknowledgements.
     ways: [Direction; 2],
-}
-
-impl Running {
-    /// The bytes that the application has read.
-    fn read(&self) -> u64 {
-        self.pair.simulation.host(self.reader).bytes_read()
-    }
 }
 
 impl Trial {
@@ -60,43 +53,44 @@ impl Trial {
         let path = self.path;
         let controller = ControllerFactory::new(move |datagram| Box::new(Oracle::new(&path, datagram)));
         let transport = TransportConfig { controller: Some(controller), ..transport.clone() };
-        let mut running = self.begin(&transport, u64::MAX / 4);
-        running.pair.simulation.run_for(time, |_| false);
-        running.read()
+        let Network { mut pair, reader, .. } = self.begin(&transport, u64::MAX / 4);
+        pair.simulation.run_for(time, |_| false);
+        pair.simulation.host(reader).bytes_read()
     }
 
-    fn pair(&self, transport: &TransportConfig, size: u64) -> Running {
-        let mut config = self.path.config();
-        let seed = self.path.seed + (self.luck << 32);
-        let plan = if let Some(after) = self.download_after {
-            core::mem::swap(&mut config.forward, &mut config.backward);
-            StreamPlan::download(after, size)
-        } else {
-            StreamPlan::upload(Duration::ZERO, size)
+    fn network(&self, transport: &TransportConfig, size: u64) -> Network {
+        let PathConfig { forward, backward } = self.path.config();
+        let (config, plan, ways) = match self.download_after {
+            None => {
+                let config = PathConfig { forward, backward };
+                (config, StreamPlan::upload(Duration::ZERO, size), [Direction::Forward, Direction::Backward])
+            }
+            Some(after) => {
+                let config = PathConfig { forward: backward, backward: forward };
+                (config, StreamPlan::download(after, size), [Direction::Backward, Direction::Forward])
+            }
         };
+        let seed = self.path.seed + (self.luck << 32);
         let mut pair = Pair::new(seed, &config, transport, &Script::of_client(vec![plan]));
         pair.simulation.set_scrutiny(ctcp_sim::Scrutiny::LIGHT);
-        let (client, server) = (pair.client, pair.server);
-        if self.download_after.is_some() {
-            Running { pair, sender: server, reader: client, ways: [Direction::Backward, Direction::Forward] }
-        } else {
-            Running { pair, sender: client, reader: server, ways: [Direction::Forward, Direction::Backward] }
-        }
+        let ends = [pair.client, pair.server];
+        let [sender, reader] = if self.download_after.is_none() { ends } else { [ends[1], ends[0]] };
+        Network { pair, sender, reader, ways }
     }
 
-    /// A transfer of `size` bytes that begins now.
-    fn begin(&self, transport: &TransportConfig, size: u64) -> Running {
-        let mut running = self.pair(transport, size);
-        running.pair.connect().expect("a valid configuration");
+    /// A network in which the transfer of `size` bytes can begin: at once, or when the handshake is over.
+    fn begin(&self, transport: &TransportConfig, size: u64) -> Network {
+        let mut network = self.network(transport, size);
+        network.pair.connect().expect("a valid configuration");
         if let Some(after) = self.download_after {
-            running.pair.simulation.run_for(after, |_| false);
+            network.pair.simulation.run_for(after, |_| false);
         }
-        running
+        network
     }
 
     /// Sends `bytes` with `transport`; stops after three times the oracle's time.
     pub(super) fn transfer(&self, transport: &TransportConfig, bytes: u64, time: Duration) -> Transfer {
-        let Running { mut pair, sender, reader, ways } = self.begin(transport, bytes);
+        let Network { mut pair, sender, reader, ways } = self.begin(transport, bytes);
         let begin = pair.simulation.now();
         let stop =
             pair.simulation.run_for(time * 3, |simulation| simulation.host(reader).bytes_read() >= bytes);
@@ -120,7 +114,7 @@ impl Trial {
 
     /// Prints the progress of a transfer, one line per bin.
     pub(super) fn trace(&self, transport: &TransportConfig, time: Duration, bin: Duration) {
-        let Running { mut pair, sender, reader, ways: [way, _] } = self.pair(transport, u64::MAX / 4);
+        let Network { mut pair, sender, reader, ways: [way, _] } = self.network(transport, u64::MAX / 4);
         pair.simulation.keep_series(bin, vec![sender, reader], vec![(pair.link, way)]);
         pair.connect().expect("a valid configuration");
         pair.simulation.run_for(time + self.download_after.unwrap_or_default(), |_| false);

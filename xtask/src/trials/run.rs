@@ -28,7 +28,7 @@ struct Options {
     /// Transfers over each path, which lose different packets, and the one to trace.
     lucks: u64,
     luck: u64,
-    /// The server sends, so long after the client connects. Otherwise, the client sends as soon as it connects.
+    /// If set, the server sends, starting this long after the connection is up. Otherwise, the client sends at once.
     download_after: Option<Duration>,
     /// Faster paths are left out, in Mbit/s.
     rate_max: u64,
@@ -324,9 +324,12 @@ mod tests {
 
     #[test]
     fn arguments_select_the_trials() {
-        let options = parsed("--first 7 --seeds 3 --design tcp --packets 1000 --only loss --rounds 25")
-            .expect("all are known");
+        let options = parsed(
+            "--first 7 --seeds 3 --design tcp --packets 1000 --only loss --rounds 25 --download-after 300",
+        )
+        .expect("all are known");
         assert_eq!((options.first, options.seeds, options.packets, options.rounds), (7, 3, 1_000, 25));
+        assert_eq!(options.download_after, Some(Duration::from_millis(300)));
         assert_eq!((options.design.as_str(), options.only.as_str()), ("tcp", "loss"));
         assert!(parsed("--seeds").is_err() && parsed("--seeds x").is_err() && parsed("--sedes 5").is_err());
     }

@@ -124,6 +124,9 @@ const SHORT: u32 = 32;
 /// The fraction of a datagram above which packets count as full. A transfer leaves out only what headers may need.
 const FULL: f64 = 15.0 / 16.0;
 
+/// The delivery rate of a smaller window, or of one that is not used, is far below that of the link.
+const RATE_KNOWN: f64 = 8.0;
+
 /// The weight of one packet in the mean size: about a small window.
 const PACKET_WEIGHT: f64 = 1.0 / 32.0;
 
@@ -155,6 +158,8 @@ struct BeforeTimeout {
     last: PacketNumber,
     /// Timeouts since then.
     count: u32,
+    /// At least half of the window was in flight.
+    was_used: bool,
 }
 
 /// The default controller.
@@ -177,8 +182,10 @@ pub(super) struct Steady {
     highest_stretch: Duration,
     /// Packets up to this number may have waited while the path was stalled, so their samples show no queue.
     stood_still: Option<PacketNumber>,
-    /// A timeout found most of the window in flight. With fewer packets, it says nothing about the capacity of the path.
+    /// At a timeout, at least half of the window was in flight. With fewer packets, it says nothing about the capacity of the path.
     has_lost_flight: bool,
+    /// Once, the application sent as much as the window allows.
+    has_used_window: bool,
     /// The target is halved until this time, because the queue is shorter than the target.
     careful_until: Option<Instant>,
     /// Round trips of the current yield; `None` if not yielding.
@@ -238,6 +245,7 @@ impl Steady {
             highest_stretch: Duration::ZERO,
             stood_still: None,
             has_lost_flight: false,
+            has_used_window: false,
             careful_until: None,
             yielding: None,
             empty_at: None,
@@ -282,17 +290,13 @@ impl Steady {
 
     /// How many packets the link delivers in `time`.
     fn delivered_in(&self, time: Duration) -> Option<f64> {
-        let packet = if self.is_full(self.packet) { self.datagram as f64 } else { self.packet.max(1.0) };
+        let packet =
+            if self.fills_datagram(self.packet) { self.datagram as f64 } else { self.packet.max(1.0) };
         self.rate.map(|rate| rate * time.as_secs_f64() / packet)
     }
 
-    /// How long the link takes to deliver a full packet.
-    fn packet_time(&self) -> Option<Duration> {
-        self.rate.map(|rate| Duration::from_secs_f64(self.datagram as f64 / rate.max(1.0)))
-    }
-
     /// Whether a packet of so many bytes counts as full.
-    fn is_full(&self, bytes: f64) -> bool {
+    fn fills_datagram(&self, bytes: f64) -> bool {
         bytes >= self.datagram as f64 * FULL
     }
 
@@ -327,6 +331,10 @@ impl Steady {
         let took = began.map_or(acked.rtt.smoothed, |began| acked.now - began);
         self.round_began = Some(acked.now);
         let is_kept = self.is_lossy || self.may_be_shared(acked.now);
+        if let Some(rate) = self.rate.filter(|_| self.tokens >= RATE_KNOWN && !acked.is_app_limited) {
+            let packet_time = Duration::from_secs_f64(self.datagram as f64 / rate.max(1.0));
+            self.base.full_size().on_packet_time(packet_time);
+        }
         self.base.on_round(acked.now, &tally, &acked.rtt, self.tokens, is_kept);
         let mean = tally.samples.mean().unwrap_or(acked.rtt.smoothed);
         // Before the push goes on, which may end its larger window.
@@ -460,10 +468,11 @@ impl Controller for Steady {
 
     fn on_ack(&mut self, acked: &Acked) {
         let rtt = &acked.rtt;
-        self.undo_spurious_timeout(acked.number);
+        self.judge_timeout(acked.number);
         self.rtt = Some(*rtt);
         self.rate = acked.delivery_rate;
         self.is_app_limited = acked.is_app_limited;
+        self.has_used_window |= !acked.is_app_limited;
         self.packet += (acked.size as f64 - self.packet) * PACKET_WEIGHT;
         if self.backed_off.is_after(acked.number) {
             self.is_recovering = false;
@@ -479,7 +488,8 @@ impl Controller for Steady {
         }
         if self.stood_still.is_none_or(|last| acked.number > last) {
             self.on_sample(rtt);
-            self.base.on_packet(acked.now, rtt.latest, self.is_full(acked.size as f64), self.packet_time());
+            let fills_datagram = self.fills_datagram(acked.size as f64);
+            self.base.full_size().on_packet(acked.now, rtt.latest, fills_datagram);
             if self.ack_at.replace(acked.now) != Some(acked.now) {
                 self.tally.samples.push(rtt.latest);
             }
@@ -523,6 +533,7 @@ impl Controller for Steady {
 
     fn on_datagram_size(&mut self, bytes: u64) {
         self.datagram = bytes;
+        self.base.full_size().on_datagram_size();
     }
 
     fn window(&self) -> f64 {

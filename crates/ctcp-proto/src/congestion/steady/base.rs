@@ -67,7 +67,7 @@ pub(super) struct Base {
     level: Option<Duration>,
     /// Samples that were too few for a mean so far, and the largest window with which they were sent.
     samples: Samples,
-    window: f64,
+    series_window: f64,
     /// The window after the last round trip.
     window_before: f64,
     noise: Noise,
@@ -89,7 +89,7 @@ impl Default for Base {
             mean: None,
             level: None,
             samples: Samples::default(),
-            window: 0.0,
+            series_window: 0.0,
             window_before: 0.0,
             noise: Noise::default(),
             is_restless: false,
@@ -100,9 +100,20 @@ impl Default for Base {
 }
 
 impl Base {
-    /// A packet was acknowledged (see [`FullSize::on_packet`]).
-    pub(super) fn on_packet(&mut self, now: Instant, rtt: Duration, is_full: bool, packet: Option<Duration>) {
-        self.full.on_packet(now, rtt, is_full, packet);
+    /// The round trips of full packets.
+    pub(super) fn full_size(&mut self) -> &mut FullSize {
+        &mut self.full
+    }
+
+    /// The retransmission timeout expired. The window after it has little to do with the one before.
+    pub(super) fn on_timeout(&mut self) {
+        self.end_series();
+        self.window_before = 0.0;
+    }
+
+    fn end_series(&mut self) {
+        self.samples = Samples::default();
+        self.series_window = 0.0;
     }
 
     /// Ends a round trip `round` with `window` packets. `is_kept` if others may fill the queue, so that the base must not rise.
@@ -126,14 +137,15 @@ impl Base {
         }
         self.floor = kept_low(self.floor, rtt.minimum, is_kept);
         self.full.on_round(now, self.minimum(rtt), is_kept);
+        // The window may have been reduced at the end of the round trip.
+        let sent_with = core::mem::replace(&mut self.window_before, window).max(window);
+        self.series_window = self.series_window.max(sent_with);
         self.samples.join(&round.samples);
-        // The window may just have been reduced.
-        self.window = self.window.max(self.window_before).max(window);
-        self.window_before = window;
         self.noise.on_round(lowest, rtt.variance);
         if self.samples.count() >= SAMPLES {
-            let samples = core::mem::take(&mut self.samples);
-            self.noise.on_samples(&samples, core::mem::take(&mut self.window));
+            let samples = self.samples;
+            self.noise.on_samples(&samples, self.series_window);
+            self.end_series();
             if self.noise.is_noisy() {
                 self.noisy_series = self.noisy_series.saturating_add(1);
                 self.calm_series = 0;
@@ -242,7 +254,7 @@ fn still_longer(longer: Duration, lowest: Duration, before: Duration, window: f6
 }
 
 /// Returns `now`, or `before` if it is smaller and `is_kept` forbids a rise.
-pub(super) fn kept_low(before: Option<Duration>, now: Duration, is_kept: bool) -> Option<Duration> {
+fn kept_low(before: Option<Duration>, now: Duration, is_kept: bool) -> Option<Duration> {
     Some(before.filter(|_| is_kept).map_or(now, |before| before.min(now)))
 }
 
@@ -320,8 +332,9 @@ mod tests {
         let mut bench = Bench::new();
         bench.rounds(1, 20, 0, false);
         let took = Duration::from_millis(24);
+        bench.base.full_size().on_packet_time(Duration::from_millis(5));
         for _ in 0..12 {
-            bench.base.on_packet(bench.now, took, true, Some(Duration::from_millis(5)));
+            bench.base.full_size().on_packet(bench.now, took, true);
             bench.rounds(1, 24, 0, false);
         }
         assert_eq!((bench.empty(), bench.queue()), (24, 0));
@@ -329,16 +342,17 @@ mod tests {
 
     #[test]
     fn noise_belongs_to_the_window_with_which_it_was_measured() {
-        let is_restless = |windows: [f64; 2]| {
+        let is_restless = |rounds: &[(u32, f64)]| {
             let mut bench = Bench::new();
-            for (samples, window) in [1, 32].into_iter().zip(windows) {
+            for &(samples, window) in rounds {
                 (bench.samples, bench.window) = (samples, window);
                 bench.rounds(1, 20, 20, false);
             }
             bench.base.is_restless()
         };
-        assert!(is_restless([64.0, 8.0]), "the window was large when the samples were sent");
-        assert!(!is_restless([8.0, 8.0]));
+        assert!(is_restless(&[(1, 64.0), (32, 8.0)]), "the window was large when the samples were sent");
+        assert!(is_restless(&[(1, 64.0), (6, 8.0), (6, 8.0)]), "that of most of them");
+        assert!(!is_restless(&[(32, 8.0), (32, 8.0)]));
     }
 
     #[test]

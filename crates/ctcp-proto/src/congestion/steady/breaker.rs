@@ -32,7 +32,7 @@ const LEAST: f64 = 2.0;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flow {
     pub(super) window: f64,
-    /// It is in slow start, and no timeout found most of the window in flight.
+    /// It is in slow start, and no flight of at least half of the window has timed out.
     pub(super) is_beginning: bool,
     /// The last round trip had a queue above the target.
     pub(super) is_queued: bool,

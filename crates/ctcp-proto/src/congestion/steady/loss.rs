@@ -40,6 +40,10 @@ const CAREFUL: Duration = Duration::from_secs(5);
 /// With this much loss of the path's own, a whole window may be lost by chance.
 const LOSS_KNOWN: f64 = 0.02;
 
+/// Before the first flight that uses the window, the losses of so many packets do not trip the breaker: what a connection exchanges before its first
+/// request, and its probes, hardly cause them.
+const START: u64 = 128;
+
 /// Below this window, at a queue, and alongside other flows, single losses count as independent though that may hide bursts. The path is then less
 /// trusted.
 const SINGLES_COUNT: f64 = 64.0;
@@ -71,7 +75,8 @@ impl Steady {
         let dispersion = self.origin.dispersion();
         let is_beginning = matches!(self.mode, Mode::SlowStart(_)) && !self.has_lost_flight;
         let flow = Flow { window: self.tokens, is_beginning, is_queued: self.is_queued };
-        if self.push.is_running() {
+        let is_start = !self.has_used_window && fate.number.0 < START;
+        if self.push.is_running() || is_start {
             self.breaker.ignore(fate.number);
         } else if self.breaker.on_fate(&fate, self.origin.seen(), dispersion, flow) {
             self.trip(fate.number, largest_sent);
@@ -176,11 +181,13 @@ impl Steady {
         was_larger
     }
 
-    /// Restores the window if a packet sent before the timeout was acknowledged, so that the timeout was spurious (RFC 4015). Packet
-    /// numbers never repeat, so the acknowledgement is unambiguous.
-    pub(super) fn undo_spurious_timeout(&mut self, number: PacketNumber) {
+    /// The first packet since a timeout was acknowledged. If it was sent before the timeout, that was spurious (RFC 4015), so the window is
+    /// restored. Packet numbers never repeat, so the acknowledgement is unambiguous.
+    pub(super) fn judge_timeout(&mut self, number: PacketNumber) {
         let Some(before) = self.before_timeout.take() else { return };
-        if number <= before.last && before.is_settled && self.tokens < before.tokens {
+        let is_spurious = number <= before.last;
+        self.has_lost_flight |= before.was_used && !is_spurious;
+        if is_spurious && before.is_settled && self.tokens < before.tokens {
             self.tokens = before.tokens;
             self.mode = Mode::Hold(Hold::new());
         }
@@ -271,15 +278,16 @@ impl Steady {
     pub(super) fn answer_timeout(&mut self, timed_out: &TimedOut) {
         let is_first = self.before_timeout.is_none();
         let is_settled = !matches!(self.mode, Mode::SlowStart(_));
+        let was_used = 2.0 * timed_out.in_flight as f64 >= self.in_flight();
         let before = self.before_timeout.get_or_insert(BeforeTimeout {
             tokens: self.tokens,
             is_settled,
             last: timed_out.largest_sent,
             count: 0,
+            was_used,
         });
         before.count += 1;
         let before = *before;
-        self.has_lost_flight |= 2.0 * timed_out.in_flight as f64 >= self.tokens;
         if is_first {
             self.empty_at = None;
             self.base.forget_longer();
@@ -291,6 +299,7 @@ impl Steady {
             let least = if before.count <= FEW_TIMEOUTS { FEW_TOKENS } else { 1.0 };
             self.tokens = (self.tokens / 2.0).max(self.tokens.min(least));
         }
+        self.base.on_timeout();
         self.origin.abandon();
         self.push.abandon();
         self.yielding = None;
