@@ -196,6 +196,12 @@ impl PathConfig {
         Self { forward: self.forward.with_jitter(jitter), backward: self.backward.with_jitter(jitter) }
     }
 
+    /// The same path seen from its other end.
+    #[must_use]
+    pub fn reversed(self) -> Self {
+        Self { forward: self.backward, backward: self.forward }
+    }
+
     /// Returns the path without loss in the backward direction.
     #[must_use]
     pub fn with_lossless_return(self) -> Self {

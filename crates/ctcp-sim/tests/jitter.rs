@@ -125,7 +125,7 @@ fn loss_that_calm_moments_do_not_explain_limits_the_window() {
 /// A download that begins `after` the connection and goes on for `time`: the share of the link that it uses, and the share of its packets that the
 /// queue drops. The data takes the way forward of `path`.
 fn download(path: &PathConfig, seed: u64, after: Duration, time: Duration) -> (f64, f64) {
-    let path = PathConfig { forward: path.backward.clone(), backward: path.forward.clone() };
+    let path = path.clone().reversed();
     let transport = TransportConfig::default();
     let script = Script::of_client(vec![StreamPlan::download(after, 4_000_000_000)]);
     let mut pair = Pair::several(seed, core::slice::from_ref(&path), [&transport, &transport], &script);

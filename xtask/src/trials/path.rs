@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use ctcp_netem::{IPV4_UDP_OVERHEAD, PathConfig};
+use ctcp_netem::IPV4_UDP_OVERHEAD;
 use ctcp_proto::TransportConfig;
 use ctcp_proto::congestion::ControllerFactory;
 use ctcp_repro::random_path::RandomPath;
@@ -59,26 +59,24 @@ impl Trial {
     }
 
     fn network(&self, transport: &TransportConfig, size: u64) -> Network {
-        let PathConfig { forward, backward } = self.path.config();
-        let (config, plan, ways) = match self.download_after {
-            None => {
-                let config = PathConfig { forward, backward };
-                (config, StreamPlan::upload(Duration::ZERO, size), [Direction::Forward, Direction::Backward])
-            }
-            Some(after) => {
-                let config = PathConfig { forward: backward, backward: forward };
-                (config, StreamPlan::download(after, size), [Direction::Backward, Direction::Forward])
-            }
+        let path = self.path.config();
+        let (path, plan) = match self.download_after {
+            None => (path, StreamPlan::upload(Duration::ZERO, size)),
+            Some(after) => (path.reversed(), StreamPlan::download(after, size)),
         };
         let seed = self.path.seed + (self.luck << 32);
-        let mut pair = Pair::new(seed, &config, transport, &Script::of_client(vec![plan]));
+        let mut pair = Pair::new(seed, &path, transport, &Script::of_client(vec![plan]));
         pair.simulation.set_scrutiny(ctcp_sim::Scrutiny::LIGHT);
-        let ends = [pair.client, pair.server];
-        let [sender, reader] = if self.download_after.is_none() { ends } else { [ends[1], ends[0]] };
-        Network { pair, sender, reader, ways }
+        let (client, server) = (pair.client, pair.server);
+        let [forward, backward] = [Direction::Forward, Direction::Backward];
+        match self.download_after {
+            None => Network { pair, sender: client, reader: server, ways: [forward, backward] },
+            Some(_) => Network { pair, sender: server, reader: client, ways: [backward, forward] },
+        }
     }
 
-    /// A network in which the transfer of `size` bytes can begin: at once, or when the handshake is over.
+    /// A network whose client has begun to connect: now, or so long ago as the download is to wait. What is left of the handshake is part of
+    /// the transfer.
     fn begin(&self, transport: &TransportConfig, size: u64) -> Network {
         let mut network = self.network(transport, size);
         network.pair.connect().expect("a valid configuration");

@@ -18,6 +18,8 @@
 //!   more arrives, or the breaker trips. A burst of losses without delay does not end it.
 //! - A timeout leaves half of the window, but between 8 and 32 packets, and the next ones at least 8. Then half of the old window is regained
 //!   quickly, or all of it where the path loses in bursts.
+//! - What a connection exchanges before its first request hardly causes loss. So a timeout then leaves slow start as it was, and losses do not
+//!   trip the breaker.
 //! - Independently of delay, much more loss than the path's own halves the window ([`Breaker`]). Among many flows a full queue looks like a
 //!   lossy path. Loss that rises with the window is not the path's own ([`Response`]). In that case, or where noise hides a queue, the first
 //!   cut is to 0.7, and the window that overflowed the queue is remembered ([`Ceiling`]). Less loss, if it lasts, limits the window to what arrives
@@ -124,8 +126,8 @@ const SHORT: u32 = 32;
 /// The fraction of a datagram above which packets count as full. A transfer leaves out only what headers may need.
 const FULL: f64 = 15.0 / 16.0;
 
-/// The delivery rate of a smaller window, or of one that is not used, is far below that of the link.
-const RATE_KNOWN: f64 = 8.0;
+/// The delivery rate of a window with fewer packets may be far below that of the link.
+const RATE_WINDOW_MIN: f64 = 8.0;
 
 /// The weight of one packet in the mean size: about a small window.
 const PACKET_WEIGHT: f64 = 1.0 / 32.0;
@@ -152,13 +154,15 @@ enum Mode {
 #[derive(Clone, Copy, Debug)]
 struct BeforeTimeout {
     tokens: f64,
+    /// Packets that were allowed in flight.
+    window: f64,
     /// The tokens were measured rather than still growing in slow start.
     is_settled: bool,
     /// The last packet sent before the timeout.
     last: PacketNumber,
     /// Timeouts since then.
     count: u32,
-    /// At least half of the window was in flight.
+    /// At one of them, at least half of the window before the first one was in flight.
     was_used: bool,
 }
 
@@ -182,10 +186,10 @@ pub(super) struct Steady {
     highest_stretch: Duration,
     /// Packets up to this number may have waited while the path was stalled, so their samples show no queue.
     stood_still: Option<PacketNumber>,
-    /// At a timeout, at least half of the window was in flight. With fewer packets, it says nothing about the capacity of the path.
+    /// A timeout with at least half of the window in flight was not spurious. One with fewer packets says nothing about the capacity of the path.
     has_lost_flight: bool,
-    /// Once, the application sent as much as the window allows.
-    has_used_window: bool,
+    /// As much as the window allows was in flight once.
+    has_filled_window: bool,
     /// The target is halved until this time, because the queue is shorter than the target.
     careful_until: Option<Instant>,
     /// Round trips of the current yield; `None` if not yielding.
@@ -245,7 +249,7 @@ impl Steady {
             highest_stretch: Duration::ZERO,
             stood_still: None,
             has_lost_flight: false,
-            has_used_window: false,
+            has_filled_window: false,
             careful_until: None,
             yielding: None,
             empty_at: None,
@@ -331,7 +335,7 @@ impl Steady {
         let took = began.map_or(acked.rtt.smoothed, |began| acked.now - began);
         self.round_began = Some(acked.now);
         let is_kept = self.is_lossy || self.may_be_shared(acked.now);
-        if let Some(rate) = self.rate.filter(|_| self.tokens >= RATE_KNOWN && !acked.is_app_limited) {
+        if let Some(rate) = self.rate.filter(|_| self.tokens >= RATE_WINDOW_MIN && !acked.is_app_limited) {
             let packet_time = Duration::from_secs_f64(self.datagram as f64 / rate.max(1.0));
             self.base.full_size().on_packet_time(packet_time);
         }
@@ -472,7 +476,6 @@ impl Controller for Steady {
         self.rtt = Some(*rtt);
         self.rate = acked.delivery_rate;
         self.is_app_limited = acked.is_app_limited;
-        self.has_used_window |= !acked.is_app_limited;
         self.packet += (acked.size as f64 - self.packet) * PACKET_WEIGHT;
         if self.backed_off.is_after(acked.number) {
             self.is_recovering = false;
@@ -532,8 +535,10 @@ impl Controller for Steady {
     }
 
     fn on_datagram_size(&mut self, bytes: u64) {
-        self.datagram = bytes;
-        self.base.full_size().on_datagram_size();
+        if bytes != self.datagram {
+            self.datagram = bytes;
+            self.base.full_size().on_datagram_size();
+        }
     }
 
     fn window(&self) -> f64 {

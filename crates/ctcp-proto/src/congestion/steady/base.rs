@@ -1,8 +1,8 @@
 //! The round trip of the empty path (the base), and the queue beyond it.
 //!
-//! If the path's delay varies little, the base is the smallest round trip of ten seconds, or that of full packets ([`FullSize`]). The queue is the excess of the fastest packet of
-//! a round trip. If delay varies by itself (jitter), hardly any packet takes the smallest time. Then both are means over round trips, on
-//! which noise has no effect.
+//! If the path's delay varies little, the base is the smallest round trip of ten seconds, or that of full packets ([`FullSize`]). The queue is
+//! the excess of the fastest packet of a round trip. If delay varies by itself (jitter), hardly any packet takes the smallest time. Then both
+//! are means over round trips, on which noise has no effect.
 //!
 //! While more is lost than the path loses by itself, soon after competing, and soon after a longer path turned out to be a queue, the base may
 //! fall but not rise. A queue among many flows can
@@ -65,7 +65,7 @@ pub(super) struct Base {
     mean: Option<Duration>,
     /// The mean of the latest samples.
     level: Option<Duration>,
-    /// Samples that were too few for a mean so far, and the largest window with which they were sent.
+    /// Samples that were too few for a mean so far, and the largest window before or after one of their round trips.
     samples: Samples,
     series_window: f64,
     /// The window after the last round trip.
@@ -126,7 +126,7 @@ impl Base {
         is_kept: bool,
     ) {
         let Some(lowest) = round.lowest else { return };
-        let before = self.minimum(rtt);
+        let before = self.full.empty(self.minimum(rtt));
         if let Some(longer) = self.longer {
             let base = still_longer(longer.base, lowest, before, window);
             self.longer = base.map(|base| Longer { base, ..longer });
@@ -351,7 +351,7 @@ mod tests {
             bench.base.is_restless()
         };
         assert!(is_restless(&[(1, 64.0), (32, 8.0)]), "the window was large when the samples were sent");
-        assert!(is_restless(&[(1, 64.0), (6, 8.0), (6, 8.0)]), "that of most of them");
+        assert!(is_restless(&[(1, 64.0), (6, 8.0), (6, 8.0)]), "and when the first of them was");
         assert!(!is_restless(&[(32, 8.0), (32, 8.0)]));
     }
 

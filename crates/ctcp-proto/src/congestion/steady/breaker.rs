@@ -25,6 +25,10 @@ const FEW: f64 = 4.0;
 /// The innocent loss is an average over some 256 packets. Two of its standard deviations are tolerated in addition.
 const DEVIATIONS: f64 = 0.125;
 
+/// While the window has never been full, so many packets do not count. What a connection exchanges before its first request, and its probes, hardly
+/// cause losses.
+const UNUSED: u64 = 128;
+
 /// Minimum number of excess losses.
 const LEAST: f64 = 2.0;
 
@@ -34,6 +38,8 @@ pub(super) struct Flow {
     pub(super) window: f64,
     /// It is in slow start, and no flight of at least half of the window has timed out.
     pub(super) is_beginning: bool,
+    /// Its window has never been full, and no such flight has timed out.
+    pub(super) is_unused: bool,
     /// The last round trip had a queue above the target.
     pub(super) is_queued: bool,
 }
@@ -44,18 +50,22 @@ pub(super) struct Breaker {
     sum: f64,
     /// Packets up to this number do not count.
     ignored: Option<PacketNumber>,
+    /// The number of packets processed.
+    packets: u64,
 }
 
 impl Breaker {
     /// Ignores packets up to `last`, which were sent too fast, since that was noticed and ended.
     pub(super) fn ignore(&mut self, last: PacketNumber) {
-        *self = Self { sum: 0.0, ignored: Some(last) };
+        *self = Self { sum: 0.0, ignored: self.ignored.max(Some(last)), ..*self };
     }
 
     /// Processes the fate of a packet. `innocent` is the fraction of losses attributed to the path, whose variance is `dispersion` times
     /// that of independent losses. Returns whether the breaker trips.
     pub(super) fn on_fate(&mut self, fate: &Fate, innocent: f64, dispersion: f64, flow: Flow) -> bool {
-        if self.ignored.is_some_and(|last| fate.number <= last) {
+        self.packets += 1;
+        let is_unused = flow.is_unused && self.packets <= UNUSED;
+        if is_unused || self.ignored.is_some_and(|last| fate.number <= last) {
             return false;
         }
         let margin = MARGIN + MARGIN_SHARE * innocent + DEVIATIONS * (innocent * (1.0 - innocent)).sqrt();
@@ -98,7 +108,7 @@ mod tests {
     /// The same, at a queue or not.
     fn trips_at(lost: f64, innocent: f64, window: f64, is_queued: bool) -> u32 {
         let (mut breaker, mut prng) = (Breaker::default(), Prng::new(5));
-        let flow = Flow { window, is_beginning: false, is_queued };
+        let flow = Flow { window, is_beginning: false, is_unused: false, is_queued };
         let fate = |number, is_lost| Fate {
             now: Instant::ZERO,
             number: PacketNumber(number),
@@ -143,7 +153,7 @@ mod tests {
     #[test]
     fn packets_sent_too_fast_at_the_end_of_slow_start_do_not_count() {
         let mut breaker = Breaker::default();
-        let flow = Flow { window: 64.0, is_beginning: false, is_queued: false };
+        let flow = Flow { window: 64.0, is_beginning: false, is_unused: false, is_queued: false };
         breaker.ignore(PacketNumber(99));
         let trips = (0..100).filter(|&number| {
             let fate =

@@ -12,13 +12,13 @@ use ctcp_base::Instant;
 use crate::recovery::rtt::{MINIMUM_WINDOW, nanos};
 use crate::recovery::sliding::SlidingMinimum;
 
-/// So many more round trips must have the same shortest time than a longer one.
+/// Round trips with the same shortest time must outnumber those with a longer one by this many.
 const ROUNDS: u32 = 8;
 
-/// More of them do not count, so that a queue ends it soon.
+/// At most so many are counted, so that the estimate ends soon after a queue begins to last.
 const ROUNDS_MAX: u32 = 16;
 
-/// Times are the same up to one part in this many of the difference to small packets, and up to this time, as timers are no finer.
+/// Times are the same up to one part in this many of the difference to small packets, or up to this time, if that is longer.
 const SAME: u32 = 16;
 const SAME_MIN: Duration = Duration::from_micros(100);
 

@@ -40,10 +40,6 @@ const CAREFUL: Duration = Duration::from_secs(5);
 /// With this much loss of the path's own, a whole window may be lost by chance.
 const LOSS_KNOWN: f64 = 0.02;
 
-/// Before the first flight that uses the window, the losses of so many packets do not trip the breaker: what a connection exchanges before its first
-/// request, and its probes, hardly cause them.
-const START: u64 = 128;
-
 /// Below this window, at a queue, and alongside other flows, single losses count as independent though that may hide bursts. The path is then less
 /// trusted.
 const SINGLES_COUNT: f64 = 64.0;
@@ -73,10 +69,15 @@ impl Steady {
     /// Processes the fate of a packet. `largest_sent` is the last packet sent so far.
     pub(super) fn on_fate(&mut self, fate: Fate, largest_sent: PacketNumber) {
         let dispersion = self.origin.dispersion();
-        let is_beginning = matches!(self.mode, Mode::SlowStart(_)) && !self.has_lost_flight;
-        let flow = Flow { window: self.tokens, is_beginning, is_queued: self.is_queued };
-        let is_start = !self.has_used_window && fate.number.0 < START;
-        if self.push.is_running() || is_start {
+        let has_lost_flight =
+            self.has_lost_flight || self.before_timeout.is_some_and(|before| before.was_used);
+        let flow = Flow {
+            window: self.tokens,
+            is_beginning: matches!(self.mode, Mode::SlowStart(_)) && !has_lost_flight,
+            is_unused: !self.has_filled_window && !has_lost_flight,
+            is_queued: self.is_queued,
+        };
+        if self.push.is_running() {
             self.breaker.ignore(fate.number);
         } else if self.breaker.on_fate(&fate, self.origin.seen(), dispersion, flow) {
             self.trip(fate.number, largest_sent);
@@ -278,15 +279,17 @@ impl Steady {
     pub(super) fn answer_timeout(&mut self, timed_out: &TimedOut) {
         let is_first = self.before_timeout.is_none();
         let is_settled = !matches!(self.mode, Mode::SlowStart(_));
-        let was_used = 2.0 * timed_out.in_flight as f64 >= self.in_flight();
+        let window = self.in_flight();
         let before = self.before_timeout.get_or_insert(BeforeTimeout {
             tokens: self.tokens,
             is_settled,
             last: timed_out.largest_sent,
             count: 0,
-            was_used,
+            window,
+            was_used: false,
         });
         before.count += 1;
+        before.was_used |= 2.0 * timed_out.in_flight as f64 >= before.window;
         let before = *before;
         if is_first {
             self.empty_at = None;

@@ -12,6 +12,7 @@ impl Steady {
         if self.rate.is_none() {
             self.rtt = Some(sent.rtt);
         }
+        self.has_filled_window |= sent.in_flight as f64 >= self.in_flight().floor();
         if sent.in_flight <= 1 {
             self.begin_flight(sent);
         }

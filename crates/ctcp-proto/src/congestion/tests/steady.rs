@@ -2,9 +2,18 @@
 
 use super::*;
 
+/// A controller whose window has been full.
+fn busy() -> Box<dyn Controller> {
+    let mut controller = Algorithm::DEFAULT.controller(DATAGRAM);
+    let in_flight = controller.window() as u64;
+    let (now, number) = (Instant::ZERO, PacketNumber(in_flight));
+    controller.on_sent(&Sent { now, number, size: DATAGRAM, in_flight, rtt: rtt(0) });
+    controller
+}
+
 /// A controller in slow start with a window of `window` packets, and the next number.
 fn in_slow_start(window: f64) -> (Box<dyn Controller>, u64) {
-    let mut controller = Algorithm::DEFAULT.controller(DATAGRAM);
+    let mut controller = busy();
     let mut number = 0;
     while controller.window() < window {
         controller.on_ack(&acked(number, LAST_OF_ROUND, 0));
@@ -56,7 +65,7 @@ fn what_is_in_flight_when_the_breaker_ends_slow_start_counts_no_further_if_it_is
 fn a_timeout_with_little_in_flight_says_nothing_about_the_path() {
     // The losses that trip the breaker in slow start after a timeout with so many packets in flight, if that was not spurious.
     let losses = |in_flight: u64, is_spurious: bool| {
-        let mut controller = Algorithm::DEFAULT.controller(DATAGRAM);
+        let mut controller = busy();
         controller.on_ack(&acked(0, LAST_OF_ROUND, 0));
         let last = PacketNumber(40);
         controller.on_timeout(&TimedOut { now: Instant::ZERO, in_flight, largest_sent: last, rtt: rtt(0) });
@@ -67,4 +76,14 @@ fn a_timeout_with_little_in_flight_says_nothing_about_the_path() {
     let unknown = losses(1, false);
     assert!(losses(32, false) < unknown, "a flight is lost: {unknown}");
     assert_eq!([losses(1, true), losses(32, true)], [unknown; 2], "nothing is lost");
+}
+
+#[test]
+fn losses_before_the_window_is_full_do_not_trip_the_breaker_unless_there_are_many() {
+    let losses = |mut controller: Box<dyn Controller>| {
+        controller.on_ack(&acked(0, LAST_OF_ROUND, 0));
+        losses_until_cut(controller.as_mut(), 1, LAST_OF_ROUND)
+    };
+    let (full, unused) = (losses(busy()), losses(Algorithm::DEFAULT.controller(DATAGRAM)));
+    assert!(full < 64 && unused > 127, "{full} and {unused} losses");
 }
