@@ -151,10 +151,12 @@ fn a_queue_between_bursts_does_not_pass_for_a_longer_path() {
     }
 }
 
-/// Forty downloads of five seconds, on a connection that has been up for 0.3 s: the smallest share of the link.
-fn least_of_downloads(path: &PathConfig) -> f64 {
+/// Forty downloads of five seconds over a path with a queue of `packets`, on a connection that has been up for 0.3 s. Returns the smallest share
+/// of the link.
+fn least_of_downloads(mut path: PathConfig, packets: u64) -> f64 {
+    path.forward.queue = QueueLimit::Packets(packets);
     let shares =
-        (1..=40).map(|seed| download(path, seed, Duration::from_millis(300), Duration::from_secs(5)).0);
+        (1..=40).map(|seed| download(&path, seed, Duration::from_millis(300), Duration::from_secs(5)).0);
     let least = shares.fold(f64::INFINITY, f64::min);
     println!("{least:.3}");
     least
@@ -164,9 +166,8 @@ fn least_of_downloads(path: &PathConfig) -> f64 {
 /// the link.
 #[test]
 fn a_timeout_before_the_first_request_does_not_slow_it_down() {
-    let mut path = path(Rate::from_megabits_per_second(25), Duration::from_millis(20), 0, 0.25, 1.0);
-    path.forward.queue = QueueLimit::Packets(42);
-    let least = least_of_downloads(&path);
+    let path = path(Rate::from_megabits_per_second(25), Duration::from_millis(20), 0, 0.25, 1.0);
+    let least = least_of_downloads(path, 42);
     assert!(least > 0.75, "{least:.3} of the link");
 }
 
@@ -174,8 +175,7 @@ fn a_timeout_before_the_first_request_does_not_slow_it_down() {
 /// link.
 #[test]
 fn a_short_path_with_much_jitter_is_used_after_slow_start() {
-    let mut path = path(Rate::from_megabits_per_second(20), Duration::from_millis(3), 16, 0.18, 1.0);
-    path.forward.queue = QueueLimit::Packets(14);
-    let least = least_of_downloads(&path);
+    let path = path(Rate::from_megabits_per_second(20), Duration::from_millis(3), 16, 0.18, 1.0);
+    let least = least_of_downloads(path, 14);
     assert!(least > 0.5, "{least:.3} of the link");
 }

@@ -59,20 +59,18 @@ impl Trial {
     }
 
     fn network(&self, transport: &TransportConfig, size: u64) -> Network {
-        let path = self.path.config();
-        let (path, plan) = match self.download_after {
-            None => (path, StreamPlan::upload(Duration::ZERO, size)),
-            Some(after) => (path.reversed(), StreamPlan::download(after, size)),
-        };
-        let seed = self.path.seed + (self.luck << 32);
-        let mut pair = Pair::new(seed, &path, transport, &Script::of_client(vec![plan]));
-        pair.simulation.set_scrutiny(ctcp_sim::Scrutiny::LIGHT);
-        let (client, server) = (pair.client, pair.server);
+        let (path, seed) = (self.path.config(), self.path.seed + (self.luck << 32));
+        let pair = |path, plan| Pair::new(seed, &path, transport, &Script::of_client(vec![plan]));
         let [forward, backward] = [Direction::Forward, Direction::Backward];
-        match self.download_after {
-            None => Network { pair, sender: client, reader: server, ways: [forward, backward] },
-            Some(_) => Network { pair, sender: server, reader: client, ways: [backward, forward] },
-        }
+        let mut network = if let Some(after) = self.download_after {
+            let pair = pair(path.reversed(), StreamPlan::download(after, size));
+            Network { sender: pair.server, reader: pair.client, pair, ways: [backward, forward] }
+        } else {
+            let pair = pair(path, StreamPlan::upload(Duration::ZERO, size));
+            Network { sender: pair.client, reader: pair.server, pair, ways: [forward, backward] }
+        };
+        network.pair.simulation.set_scrutiny(ctcp_sim::Scrutiny::LIGHT);
+        network
     }
 
     /// A network whose client has begun to connect: now, or so long ago as the download is to wait. What is left of the handshake is part of

@@ -12,7 +12,8 @@ impl Steady {
         if self.rate.is_none() {
             self.rtt = Some(sent.rtt);
         }
-        self.has_filled_window |= sent.in_flight as f64 >= self.in_flight().floor();
+        // Computes the window only until it is full for the first time.
+        self.has_filled_window = self.has_filled_window || sent.in_flight as f64 >= self.in_flight().floor();
         if sent.in_flight <= 1 {
             self.begin_flight(sent);
         }
