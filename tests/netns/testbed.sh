@@ -13,14 +13,18 @@ mkdir "$scratch/tmp"
 # The keys of our own peer are in this folder, which identifies its processes by their command lines.
 export TMPDIR=$scratch/tmp
 
-# All checks must pass except those of lateness, which a busy machine may fail.
+# All checks must pass except those of lateness, which a busy machine may fail. It skips what it could not measure; at
+# least two of the other checks must have a value.
 validates() {
     "$lab" testbed validate --quick --json --out "$scratch/out" >"$scratch/result" || [ $? -eq 1 ]
     python3 - "$scratch/result" <<'PYTHON'
 import json, sys
 (result,) = json.load(open(sys.argv[1]))["results"]
 busy = ("lateness", "error", "percentile", "too late")
-wrong = [check for check in result["checks"] if not check["pass"] and not any(word in check["name"] for word in busy)]
+others = [check for check in result["checks"] if not any(word in check["name"] for word in busy)]
+wrong = [check for check in others if not check["pass"]]
+measured = [check for check in others if check["got"] is not None]
+assert len(measured) >= 2, "the machine was too busy to measure"
 assert len(result["checks"]) >= 8 and result["testbed"]["peers"]["TCP Cubic"]["version"].startswith("Linux")
 print(*wrong, sep="\n")
 sys.exit(bool(wrong))
