@@ -480,8 +480,7 @@ impl Controller for Steady {
         if self.backed_off.is_after(acked.number) {
             self.is_recovering = false;
         }
-        let before = self.neighbours.on_sample(acked.number, rtt.latest);
-        let is_calm = self.is_calm(rtt, before.max(rtt.latest));
+        let is_calm = self.is_calm_ack(acked);
         self.on_fate(
             Fate { now: acked.now, number: acked.number, is_lost: false, is_calm },
             acked.largest_sent,

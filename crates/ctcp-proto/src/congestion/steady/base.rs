@@ -12,6 +12,7 @@ use core::time::Duration;
 
 use ctcp_base::Instant;
 
+use super::calm::NOISE_WINDOW_MIN;
 use super::effect;
 use super::full_size::FullSize;
 use super::noise::Noise;
@@ -39,6 +40,11 @@ const MUCH_LONGER: u32 = 8;
 
 /// With a smaller window, means are used only while there is noise.
 const WINDOW_MIN: f64 = 32.0;
+
+/// But a window in which no noise can be found shows it only now and then. With at least so many packets, means are used further after so many
+/// noisy series.
+const WINDOW_MIN_OF_SMALL: f64 = 4.0;
+const NOISY_SERIES_OF_SMALL: u32 = 12;
 
 /// If a longer path of a large window is forgotten within so much time, it was the queue of others, as when CUBIC's window grows little for a
 /// while. For the second of these times no other path counts as longer.
@@ -167,7 +173,11 @@ impl Base {
     /// Whether means are still used though there is no noise.
     fn stays_restless(&self, rtt: &RttView, window: f64) -> bool {
         let excess = self.mean.map_or(Duration::ZERO, |mean| mean.saturating_sub(rtt.minimum));
-        let is_known = self.noisy_series >= NOISY_SERIES && window >= WINDOW_MIN;
+        let is_known = if window < NOISE_WINDOW_MIN {
+            self.noisy_series >= NOISY_SERIES_OF_SMALL && window >= WINDOW_MIN_OF_SMALL
+        } else {
+            self.noisy_series >= NOISY_SERIES && window >= WINDOW_MIN
+        };
         is_known && (self.calm_series < CALM_SERIES || excess > rtt.minimum / NEAR_MINIMUM)
     }
 
@@ -198,6 +208,11 @@ impl Base {
     /// Whether the delay of the latest packets varies, so that more samples say more.
     pub(super) fn is_noisy(&self) -> bool {
         self.noise.is_noisy()
+    }
+
+    /// Whether samples vary, by themselves or because of a queue.
+    pub(super) fn varies(&self, rtt: &RttView) -> bool {
+        self.noise.varies(self.empty(rtt))
     }
 
     /// The standard deviation of samples that is due to the path itself.
@@ -365,6 +380,20 @@ mod tests {
         // After ten seconds the smallest sample is as long.
         bench.rounds(300, 40, 0, false);
         assert_eq!((bench.base.is_restless(), bench.empty()), (false, 40));
+    }
+
+    #[test]
+    fn with_few_packets_a_path_stays_restless_after_more_noise() {
+        let stays = |series: u32, window: f64| {
+            let mut bench = Bench::new();
+            bench.rounds(series, 20, 20, false);
+            bench.window = window;
+            bench.rounds(4, 40, 0, false);
+            bench.base.is_restless()
+        };
+        assert!(stays(6, 32.0) && !stays(6, 31.0));
+        assert!(stays(16, 4.0) && stays(16, 11.0) && !stays(16, 12.0));
+        assert!(!stays(8, 11.0) && !stays(16, 3.0));
     }
 
     #[test]

@@ -18,6 +18,9 @@ const CALM_DEVIATIONS: f64 = 1.4;
 const OWN_QUEUE: u32 = 8;
 const OWN_QUEUE_MAX: Duration = Duration::from_micros(2_500);
 
+/// A queue of fewer packets of this flow fills and drains between two samples, so it may overflow unseen.
+const VISIBLE_PACKETS_MIN: f64 = 5.0;
+
 /// Above this window, noise can be distinguished from a queue.
 pub(super) const NOISE_WINDOW_MIN: f64 = 12.0;
 
@@ -42,7 +45,8 @@ impl Steady {
     }
 
     /// The longest queue that was certainly one: what all samples of a stretch exceed. With a small window, jitter alone
-    /// may delay all packets of a stretch, so only what exceeds the mean of the empty path counts. A large window has more samples in one.
+    /// may delay all packets of a stretch, so only what exceeds the mean of the empty path counts. A large window has more samples in one. A queue
+    /// of few packets counts as none.
     pub(super) fn visible_queue(&self, rtt: &RttView) -> Duration {
         let may_be_jitter = self.base.is_restless() && self.tokens < LARGE;
         let usual_delay = if may_be_jitter {
@@ -50,11 +54,68 @@ impl Steady {
         } else {
             Duration::ZERO
         };
-        self.highest_stretch.saturating_sub(usual_delay)
+        let queue = self.highest_stretch.saturating_sub(usual_delay);
+        let is_seen = self.delivered_in(queue).is_none_or(|packets| packets >= VISIBLE_PACKETS_MIN);
+        if is_seen { queue } else { Duration::ZERO }
     }
 }
 
 /// The longest queue that packets which leave together may cause on a path of `base`.
 pub(super) fn own_queue(base: Duration) -> Duration {
     (base / OWN_QUEUE).min(OWN_QUEUE_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::PacketNumber;
+    use crate::congestion::Lost;
+    use ctcp_base::Instant;
+
+    const RTT: Duration = Duration::from_millis(20);
+    const DATAGRAM: u64 = 1_000;
+
+    fn view(variance: Duration) -> RttView {
+        RttView { latest: RTT, smoothed: RTT, variance, minimum: RTT, minimum_ever: RTT, standing: RTT }
+    }
+
+    #[test]
+    fn a_queue_of_few_packets_is_not_visible() {
+        let mut steady = Steady::new(DATAGRAM);
+        steady.highest_stretch = Duration::from_millis(10);
+        let visible = [None, Some(499_000.0), Some(501_000.0)].map(|rate| {
+            steady.rate = rate;
+            steady.visible_queue(&view(RTT / 10)).as_millis()
+        });
+        assert_eq!(visible, [10, 0, 10]);
+    }
+
+    #[test]
+    fn several_neighbours_show_a_calm_moment_where_delay_varies_and_the_window_is_small() {
+        let is_calm = |tokens: f64, variance: Duration| {
+            let mut steady = Steady::new(DATAGRAM);
+            steady.tokens = tokens;
+            let mut round = super::super::tally::Tally::default();
+            round.on_packet(RTT);
+            for _ in 0..8 {
+                steady.base.on_round(Instant::ZERO, &round, &view(variance), tokens, false);
+            }
+            for (number, millis) in [(0, 20), (1, 40), (2, 40), (4, 40), (5, 20)] {
+                steady.neighbours.on_sample(PacketNumber(number), Duration::from_millis(millis));
+            }
+            steady.is_calm_loss(&Lost {
+                now: Instant::ZERO,
+                number: PacketNumber(3),
+                sent_time: Instant::ZERO,
+                size: DATAGRAM,
+                in_flight: 4,
+                largest_sent: PacketNumber(9),
+                rtt: view(variance),
+                loss_average: 0.0,
+            })
+        };
+        let varying = RTT / 10;
+        assert!(is_calm(8.0, varying));
+        assert!(!is_calm(12.0, varying) && !is_calm(8.0, Duration::ZERO));
+    }
 }

@@ -235,8 +235,7 @@ impl Steady {
     pub(super) fn answer_loss(&mut self, lost: &Lost) {
         let rtt = &lost.rtt;
         self.tally.on_loss(lost.number);
-        let after = self.neighbours.after(lost.number).unwrap_or(rtt.latest);
-        let is_calm = self.is_calm(rtt, self.neighbours.before(lost.number).max(after));
+        let is_calm = self.is_calm_loss(lost);
         self.on_fate(Fate { now: lost.now, number: lost.number, is_lost: true, is_calm }, lost.largest_sent);
         if let Mode::SlowStart(_) = self.mode {
             self.limit_to_arrivals();

@@ -84,7 +84,8 @@ impl Noise {
         self.lowest.iter().take(rounds).flatten().min().copied()
     }
 
-    fn varies(&self, base: Duration) -> bool {
+    /// Whether samples vary on a path of `base`, by themselves or because of a queue.
+    pub(super) fn varies(&self, base: Duration) -> bool {
         self.average * f64::from(VARIES) > base.as_secs_f64()
     }
 }
