@@ -1,6 +1,6 @@
 //! Checks from outside that the emulator follows its plan: ping, datagrams, and kernel TCP against its formula.
 //!
-//! What a left-out run would have shown is skipped; the check of the left-out runs fails instead.
+//! What a left-out run would have shown is skipped. The check of the left-out runs fails instead.
 
 use core::time::Duration;
 
@@ -35,6 +35,10 @@ const BUSY_RATE: Rate = Rate::from_megabits_per_second(100);
 const SEGMENT: f64 = 1_448.0 / 1_500.0;
 /// The tolerance for a share of lost packets, in standard errors. One run in a thousand exceeds it by chance.
 const STANDARD_ERRORS: f64 = 3.3;
+
+const PINGS_LOST: &str = "pings lost";
+/// The checks of round trips, and the share of them that each is about.
+const PING_TIMES: [(&str, f64); 2] = [("ping, median, ms", 0.5), ("ping, 99th percentile, ms", 0.99)];
 
 fn measure(testbed: &mut Testbed<'_>) -> Result<Outcome, TestbedError> {
     let seeds = testbed.settings.seeds_or(3, 1);
@@ -71,9 +75,8 @@ fn round_trips(testbed: &mut Testbed<'_>, outcome: &mut Outcome) -> Result<(), T
     let pings = |network: &Network| ping(network, count, Duration::from_millis(5));
     let found = testbed.measure("ping", &plan(1, RATE, 0.0, 1), pings)?;
     let Some(found) = found else {
-        for name in ["pings lost", "ping, median, ms", "ping, 99th percentile, ms"] {
-            outcome.skip(name);
-        }
+        outcome.skip(PINGS_LOST);
+        PING_TIMES.into_iter().for_each(|(name, _)| outcome.skip(name));
         return Ok(());
     };
     let millis = sorted(found.iter().map(|round_trip| round_trip.as_secs_f64() * 1e3));
@@ -83,10 +86,10 @@ fn round_trips(testbed: &mut Testbed<'_>, outcome: &mut Outcome) -> Result<(), T
     let limit = 2.0 * LATENESS_LIMIT.as_secs_f64() * 1e3;
     outcome.exact("round trip (ms)", 0.5, percentile(&millis, 0.5));
     outcome.exact("round trip (ms)", 0.99, percentile(&millis, 0.99));
-    outcome.check("pings lost", Want::AtMost(0.0), f64::from(count) - found.len() as f64);
-    for (name, share) in [("median", 0.5), ("99th percentile", 0.99)] {
+    outcome.check(PINGS_LOST, Want::AtMost(0.0), f64::from(count) - found.len() as f64);
+    for (name, share) in PING_TIMES {
         let want = Want::Within { of: wanted, margin: limit };
-        outcome.check(format!("ping, {name}, ms"), want, percentile(&millis, share));
+        outcome.check(name, want, percentile(&millis, share));
     }
     Ok(())
 }

@@ -67,6 +67,7 @@ pub(super) fn own_queue(base: Duration) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tally::Tally;
     use super::*;
     use crate::PacketNumber;
     use crate::congestion::Lost;
@@ -95,7 +96,7 @@ mod tests {
         let is_calm = |tokens: f64, variance: Duration| {
             let mut steady = Steady::new(DATAGRAM);
             steady.tokens = tokens;
-            let mut round = super::super::tally::Tally::default();
+            let mut round = Tally::default();
             round.on_packet(RTT);
             for _ in 0..8 {
                 steady.base.on_round(Instant::ZERO, &round, &view(variance), tokens, false);

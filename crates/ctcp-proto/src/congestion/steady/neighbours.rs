@@ -1,8 +1,8 @@
 //! The round trips of packets close to another one, which show how long the queue was when that was sent.
 //!
-//! One neighbour on either side shows it if the path's delay varies little. With a small window on a path whose delay varies, hardly any packet
-//! takes as little time as the shortest one, so nearly no moment would look calm, and the loss of the path would remain unknown. A queue then
-//! is what the nearest [`PACKETS`] on one side show, or those that there are.
+//! One neighbour on either side shows it if the path's delay varies little. If it varies, hardly any packet takes as little time as the shortest one.
+//! With a small window nearly no moment would then look calm, and the loss of the path would remain unknown. So a queue is what the nearest
+//! [`PACKETS`] on one side show, or those that there are.
 
 use core::time::Duration;
 
