@@ -36,8 +36,8 @@ const LEAST: f64 = 2.0;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flow {
     pub(super) window: f64,
-    /// It is in slow start, and no flight of at least half of the window has timed out.
-    pub(super) is_beginning: bool,
+    /// The loss that slow start tolerates. `None` if it is over, or a flight of at least half of the window has timed out.
+    pub(super) slow_start: Option<f64>,
     /// Its window has never been full, and no such flight has timed out.
     pub(super) is_unused: bool,
     /// The last round trip had a queue above the target.
@@ -72,9 +72,12 @@ impl Breaker {
         // Flows that have few packets because there are many of them usually fill a queue. One that joins when it is full does not see it.
         let meets_no_queue = fate.is_calm && !flow.is_queued;
         let window = if meets_no_queue { flow.window.max(FEW) } else { flow.window };
-        // Before anything is known about the path, only loss that no path causes by itself counts.
         let most = if window < FEW { MOST_OF_FEW } else { MOST };
-        let tolerated = if flow.is_beginning { MOST } else { (innocent + margin).min(most) };
+        let tolerated = match flow.slow_start {
+            // Before anything is known about the path, only loss that no path causes by itself counts.
+            Some(tolerated) => tolerated.min(MOST),
+            None => (innocent + margin).min(most),
+        };
         self.sum = (self.sum + f64::from(u8::from(fate.is_lost)) - tolerated).max(0.0);
         // The limit is at least this much, so most packets need no further computation.
         if self.sum <= LEAST {
@@ -108,7 +111,7 @@ mod tests {
     /// The same, at a queue or not.
     fn trips_at(lost: f64, innocent: f64, window: f64, is_queued: bool) -> u32 {
         let (mut breaker, mut prng) = (Breaker::default(), Prng::new(5));
-        let flow = Flow { window, is_beginning: false, is_unused: false, is_queued };
+        let flow = Flow { window, slow_start: None, is_unused: false, is_queued };
         let fate = |number, is_lost| Fate {
             now: Instant::ZERO,
             number: PacketNumber(number),
@@ -146,6 +149,23 @@ mod tests {
     }
 
     #[test]
+    fn slow_start_is_judged_by_the_loss_that_it_tolerates() {
+        let trips = |tolerated| {
+            let (mut breaker, mut prng) = (Breaker::default(), Prng::new(5));
+            let flow = Flow { window: 64.0, slow_start: Some(tolerated), is_unused: false, is_queued: false };
+            (0..1_000).filter(|&number| {
+                let is_lost = prng.unit() < 0.3;
+                let number = PacketNumber(number);
+                let fate = Fate { now: Instant::ZERO, number, is_lost, is_calm: true };
+                breaker.on_fate(&fate, 0.0, 1.0, flow)
+            })
+            .count()
+        };
+        assert_eq!([trips(1.0), trips(0.35)], [0, 0]);
+        assert!(trips(0.1) > 10);
+    }
+
+    #[test]
     fn loss_of_more_than_half_trips_the_breaker_whatever_the_innocent_loss() {
         assert!(trips(0.6, 0.35, 64.0) > 1_000);
     }
@@ -153,7 +173,7 @@ mod tests {
     #[test]
     fn packets_sent_too_fast_at_the_end_of_slow_start_do_not_count() {
         let mut breaker = Breaker::default();
-        let flow = Flow { window: 64.0, is_beginning: false, is_unused: false, is_queued: false };
+        let flow = Flow { window: 64.0, slow_start: None, is_unused: false, is_queued: false };
         breaker.ignore(PacketNumber(99));
         let trips = (0..100).filter(|&number| {
             let fate =

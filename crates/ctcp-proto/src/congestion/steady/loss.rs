@@ -71,9 +71,13 @@ impl Steady {
         let dispersion = self.origin.dispersion();
         let has_lost_flight =
             self.has_lost_flight || self.before_timeout.is_some_and(|before| before.was_used);
+        let slow_start = match self.mode {
+            Mode::SlowStart(start) if !has_lost_flight => Some(start.tolerated_loss()),
+            _ => None,
+        };
         let flow = Flow {
             window: self.tokens,
-            is_beginning: matches!(self.mode, Mode::SlowStart(_)) && !has_lost_flight,
+            slow_start,
             is_unused: !self.has_filled_window && !has_lost_flight,
             is_queued: self.is_queued,
         };

@@ -177,6 +177,11 @@ impl LossOrigin {
             Some(Experiment { first, last: None, wanted, calm, dispersion, arrived: 0, lost: 0 });
     }
 
+    /// Whether packets are being sent for an experiment.
+    pub(super) fn is_experimenting(&self) -> bool {
+        self.experiment.is_some_and(|experiment| experiment.last.is_none())
+    }
+
     /// Whether enough packets were sent for the running experiment; true if none is running.
     pub(super) fn has_enough(&self, largest_sent: PacketNumber) -> bool {
         self.experiment.is_none_or(|experiment| largest_sent.0 >= experiment.first.0 + experiment.wanted)

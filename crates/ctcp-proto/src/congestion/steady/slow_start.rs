@@ -43,6 +43,9 @@ const OWN_UNKNOWN: f64 = 0.2;
 const ARRIVALS_MIN: u32 = 16;
 const LONG_PATH: Duration = Duration::from_millis(150);
 
+/// While packets are lost, slow start tolerates so much more than it measured as the path's own.
+const TOLERATED_MORE: f64 = 0.1;
+
 /// On a path whose delay varies by itself, slow start ends when the rate of arrivals grows by less than this factor twice in a row, or once
 /// while samples are late.
 const SLOW: f64 = 1.3;
@@ -91,6 +94,12 @@ impl SlowStart {
     pub(super) fn own_loss(&self, base: Duration) -> f64 {
         let is_known = self.acked_before >= ARRIVALS_MIN || base < LONG_PATH;
         if is_known { self.least_loss() } else { self.least_loss().max(OWN_UNKNOWN) }
+    }
+
+    /// The loss with which slow start goes on: everything, until a round trip has measured the path's own. A flow that begins in a full queue sees no
+    /// delay that rises, and more arrives the more it sends, since others then get less.
+    pub(super) fn tolerated_loss(&self) -> f64 {
+        if self.acked_before >= ARRIVALS_MIN { self.least_loss() + TOLERATED_MORE } else { 1.0 }
     }
 
     /// Whether only the first round trip is known and measures the path's loss: most packets arrived, so it hardly filled a queue.
@@ -274,6 +283,13 @@ mod tests {
         assert_eq!(least(12, 20), 0.0, "it held 12 of 32 packets");
         assert!((least(22, 10) - 10.0 / 32.0).abs() < 1e-12, "most arrived");
         assert!((least(48, 80) - 80.0 / 128.0).abs() < 1e-12, "enough packets");
+    }
+
+    #[test]
+    fn slow_start_tolerates_little_more_loss_than_it_measured() {
+        assert_eq!(SlowStart::default().tolerated_loss(), 1.0, "nothing is known yet");
+        assert!((after_first(0).tolerated_loss() - 0.1).abs() < 1e-12);
+        assert!((after_first(8).tolerated_loss() - 0.1 - 8.0 / 38.0).abs() < 1e-12);
     }
 
     #[test]

@@ -8,14 +8,31 @@ use crate::recovery::rtt::RttView;
 /// While yielding, this fraction of what the link delivers is in flight.
 const YIELD: f64 = 0.8;
 
+/// The same in an experiment if the queue may always be full, so that its delay passes for the empty path. A flow that has a part of such a link
+/// makes a difference only if it sends far less.
+const YIELD_FULL: f64 = 0.25;
+
+/// A queue may always be full if more than this fraction is lost in calm moments, though no queue of more than one part of the path in this many was
+/// seen. A smaller window would take too long to send enough.
+const LOST_AT_FULL: f64 = 0.15;
+const QUEUE_AT_FULL: u32 = 10;
+const WINDOW_AT_FULL: f64 = 16.0;
+
 /// Half of the window of the minimum, which thus contains at least one yield.
 const YIELD_INTERVAL: Duration = Duration::from_secs(5);
 
 impl Steady {
     /// The window while yielding.
     pub(super) fn while_yielding(&self, rtt: &RttView) -> f64 {
-        let all = self.delivered_in(self.base.empty(rtt));
-        all.map_or(self.tokens, |all| self.tokens.min(YIELD * all))
+        let base = self.base.empty(rtt);
+        let part = if self.may_always_be_full(base) { YIELD_FULL } else { YIELD };
+        self.delivered_in(base).map_or(self.tokens, |all| self.tokens.min(part * all))
+    }
+
+    /// Whether an experiment is running and the delay of the empty path may be that of a queue which is always full.
+    fn may_always_be_full(&self, base: Duration) -> bool {
+        let is_experiment = self.origin.is_experimenting() && self.tokens >= WINDOW_AT_FULL;
+        is_experiment && self.origin.seen() > LOST_AT_FULL && self.highest_queue < base / QUEUE_AT_FULL
     }
 
     /// Begins and ends yielding, but not during a push, nor in the round trip that ends one (`has_pushed`).
