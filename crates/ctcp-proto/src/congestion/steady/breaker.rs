@@ -153,13 +153,14 @@ mod tests {
         let trips = |tolerated| {
             let (mut breaker, mut prng) = (Breaker::default(), Prng::new(5));
             let flow = Flow { window: 64.0, slow_start: Some(tolerated), is_unused: false, is_queued: false };
-            (0..1_000).filter(|&number| {
-                let is_lost = prng.unit() < 0.3;
-                let number = PacketNumber(number);
-                let fate = Fate { now: Instant::ZERO, number, is_lost, is_calm: true };
-                breaker.on_fate(&fate, 0.0, 1.0, flow)
-            })
-            .count()
+            (0..1_000)
+                .filter(|&number| {
+                    let is_lost = prng.unit() < 0.3;
+                    let number = PacketNumber(number);
+                    let fate = Fate { now: Instant::ZERO, number, is_lost, is_calm: true };
+                    breaker.on_fate(&fate, 0.0, 1.0, flow)
+                })
+                .count()
         };
         assert_eq!([trips(1.0), trips(0.35)], [0, 0]);
         assert!(trips(0.1) > 10);

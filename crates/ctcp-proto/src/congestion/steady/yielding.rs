@@ -79,3 +79,44 @@ impl Steady {
         acked.is_app_limited && is_small
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::PacketNumber;
+    use crate::congestion::steady::loss_origin::Fate;
+    use crate::recovery::bursts::Doubt;
+    use ctcp_base::Instant;
+
+    #[test]
+    fn an_experiment_sends_far_less_where_the_queue_may_always_be_full() {
+        let rtt = Duration::from_millis(100);
+        let view = RttView {
+            latest: rtt,
+            smoothed: rtt,
+            variance: Duration::ZERO,
+            minimum: rtt,
+            minimum_ever: rtt,
+            standing: rtt,
+        };
+        let window = |loss_every: u64, highest_queue: u64, is_experiment: bool| {
+            let mut steady = Steady::new(1_000);
+            steady.tokens = 100.0;
+            steady.rate = Some(1e6);
+            steady.highest_queue = Duration::from_millis(highest_queue);
+            for number in 0..300 {
+                let (number, is_lost) = (PacketNumber(number), number % loss_every == 0);
+                let fate = Fate { now: Instant::ZERO, number, is_lost, is_calm: true };
+                steady.origin.on_fate(fate, Doubt { at_once: 0, do_singles_count: true }, 0.0);
+            }
+            if is_experiment {
+                steady.origin.begin(PacketNumber(300), steady.tokens);
+            }
+            steady.while_yielding(&view).round()
+        };
+        assert_eq!(window(4, 9, true), 25.0);
+        assert_eq!(window(4, 11, true), 80.0, "a queue was seen, so the path is known");
+        assert_eq!(window(8, 9, true), 80.0, "not so much is lost");
+        assert_eq!(window(4, 9, false), 80.0, "not an experiment");
+    }
+}
