@@ -74,7 +74,7 @@ impl Breaker {
         let window = if meets_no_queue { flow.window.max(FEW) } else { flow.window };
         let most = if window < FEW { MOST_OF_FEW } else { MOST };
         let tolerated = match flow.slow_start {
-            // Before anything is known about the path, only loss that no path causes by itself counts.
+            // At most what no path loses by itself.
             Some(tolerated) => tolerated.min(MOST),
             None => (innocent + margin).min(most),
         };

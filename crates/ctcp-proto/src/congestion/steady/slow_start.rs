@@ -43,8 +43,10 @@ const OWN_UNKNOWN: f64 = 0.2;
 const ARRIVALS_MIN: u32 = 16;
 const LONG_PATH: Duration = Duration::from_millis(150);
 
-/// While packets are lost, slow start tolerates so much more than it measured as the path's own.
+/// Slow start tolerates so much more loss than it measured as the path's own, and so much before a round trip has measured it if the delay hardly
+/// varies. Noise hides what the first flight does.
 const TOLERATED_MORE: f64 = 0.1;
+const TOLERATED_FIRST: f64 = 0.25;
 
 /// On a path whose delay varies by itself, slow start ends when the rate of arrivals grows by less than this factor twice in a row, or once
 /// while samples are late.
@@ -96,10 +98,16 @@ impl SlowStart {
         if is_known { self.least_loss() } else { self.least_loss().max(OWN_UNKNOWN) }
     }
 
-    /// The loss with which slow start goes on: everything, until a round trip has measured the path's own. A flow that begins in a full queue sees no
-    /// delay that rises, and more arrives the more it sends, since others then get less.
-    pub(super) fn tolerated_loss(&self) -> f64 {
-        if self.acked_before >= ARRIVALS_MIN { self.least_loss() + TOLERATED_MORE } else { 1.0 }
+    /// The loss with which slow start goes on; `varies` if the delay varies much. A flow that begins in a full queue sees no delay that rises, and more
+    /// arrives the more it sends, since others then get less.
+    pub(super) fn tolerated_loss(&self, varies: bool) -> f64 {
+        if self.acked_before >= ARRIVALS_MIN {
+            self.least_loss() + TOLERATED_MORE
+        } else if varies {
+            1.0
+        } else {
+            TOLERATED_FIRST
+        }
     }
 
     /// Whether only the first round trip is known and measures the path's loss: most packets arrived, so it hardly filled a queue.
@@ -287,9 +295,9 @@ mod tests {
 
     #[test]
     fn slow_start_tolerates_little_more_loss_than_it_measured() {
-        assert_eq!(SlowStart::default().tolerated_loss(), 1.0, "nothing is known yet");
-        assert!((after_first(0).tolerated_loss() - 0.1).abs() < 1e-12);
-        assert!((after_first(8).tolerated_loss() - 0.1 - 8.0 / 38.0).abs() < 1e-12);
+        assert_eq!([false, true].map(|varies| SlowStart::default().tolerated_loss(varies)), [0.25, 1.0]);
+        assert!((after_first(0).tolerated_loss(true) - 0.1).abs() < 1e-12);
+        assert!((after_first(8).tolerated_loss(true) - 0.1 - 8.0 / 38.0).abs() < 1e-12);
     }
 
     #[test]
