@@ -3,7 +3,6 @@
 use core::time::Duration;
 
 use super::breaker::Flow;
-use super::calm;
 use super::ceiling::Ceiling;
 use super::hold::Hold;
 use super::loss_origin::{Fate, Verdict};
@@ -72,9 +71,8 @@ impl Steady {
         let dispersion = self.origin.dispersion();
         let has_lost_flight =
             self.has_lost_flight || self.before_timeout.is_some_and(|before| before.was_used);
-        let varies = self.rtt.is_none_or(|rtt| calm::varies_much(&rtt, rtt.minimum));
         let slow_start = match self.mode {
-            Mode::SlowStart(start) if !has_lost_flight => Some(start.tolerated_loss(varies)),
+            Mode::SlowStart(start) if !has_lost_flight => Some(self.tolerated_in_slow_start(&start)),
             _ => None,
         };
         let flow = Flow {

@@ -5,7 +5,7 @@ use core::time::Duration;
 use super::hold::Hold;
 use super::loss::{BACK_OFF_OVERFLOW, LARGE};
 use super::tally::{Tally, arrival_rate, seconds_ratio};
-use super::{Acked, Mode, Steady, TOKENS_MIN, headroom};
+use super::{Acked, Mode, Steady, TOKENS_MIN, calm, headroom};
 use crate::congestion::WINDOW_MAX;
 use crate::congestion::round::Plateau;
 use crate::recovery::rtt::RttView;
@@ -218,6 +218,13 @@ impl Steady {
         if is_full {
             self.leave_slow_start(acked, &start);
         }
+    }
+
+    /// The loss that slow start tolerates. A path of several is often not used to the full, and then hardly grows after slow start. So there slow start
+    /// tolerates everything.
+    pub(super) fn tolerated_in_slow_start(&self, start: &SlowStart) -> f64 {
+        let varies = self.rtt.is_none_or(|rtt| calm::varies_much(&rtt, rtt.minimum));
+        if self.share.is_one_of_several { 1.0 } else { start.tolerated_loss(varies) }
     }
 
     /// The link is full. The window becomes what it delivers.

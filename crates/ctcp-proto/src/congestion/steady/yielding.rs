@@ -29,10 +29,14 @@ impl Steady {
         self.delivered_in(base).map_or(self.tokens, |all| self.tokens.min(part * all))
     }
 
-    /// Whether an experiment is running and the delay of the empty path may be that of a queue which is always full.
+    /// Whether an experiment is running and the delay of the empty path may be that of a queue which is always full. On a path of several, the data
+    /// would take another path, and the experiment would not end.
     fn may_always_be_full(&self, base: Duration) -> bool {
-        let is_experiment = self.origin.is_experimenting() && self.tokens >= WINDOW_AT_FULL;
-        is_experiment && self.origin.seen() > LOST_AT_FULL && self.highest_queue < base / QUEUE_AT_FULL
+        let may_send_less = self.tokens >= WINDOW_AT_FULL && !self.share.is_one_of_several;
+        may_send_less
+            && self.origin.is_experimenting()
+            && self.origin.seen() > LOST_AT_FULL
+            && self.highest_queue < base / QUEUE_AT_FULL
     }
 
     /// Begins and ends yielding, but not during a push, nor in the round trip that ends one (`has_pushed`).
