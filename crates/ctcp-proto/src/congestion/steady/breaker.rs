@@ -36,8 +36,10 @@ const LEAST: f64 = 2.0;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flow {
     pub(super) window: f64,
-    /// The loss that slow start tolerates. `None` if it is over, or a flight of at least half of the window has timed out.
-    pub(super) slow_start: Option<f64>,
+    /// The loss that slow start tolerates; `None` after slow start.
+    pub(super) in_slow_start: Option<f64>,
+    /// A flight of at least half of the window has timed out.
+    pub(super) has_lost_flight: bool,
     /// Its window has never been full, and no such flight has timed out.
     pub(super) is_unused: bool,
     /// The last round trip had a queue above the target.
@@ -73,10 +75,12 @@ impl Breaker {
         let meets_no_queue = fate.is_calm && !flow.is_queued;
         let window = if meets_no_queue { flow.window.max(FEW) } else { flow.window };
         let most = if window < FEW { MOST_OF_FEW } else { MOST };
-        let tolerated = match flow.slow_start {
-            // At most what no path loses by itself.
+        let usual = (innocent + margin).min(most);
+        let tolerated = match flow.in_slow_start {
+            Some(tolerated) if flow.has_lost_flight => tolerated.min(usual),
+            // No path loses more by itself.
             Some(tolerated) => tolerated.min(MOST),
-            None => (innocent + margin).min(most),
+            None => usual,
         };
         self.sum = (self.sum + f64::from(u8::from(fate.is_lost)) - tolerated).max(0.0);
         // The limit is at least this much, so most packets need no further computation.
@@ -111,7 +115,7 @@ mod tests {
     /// The same, at a queue or not.
     fn trips_at(lost: f64, innocent: f64, window: f64, is_queued: bool) -> u32 {
         let (mut breaker, mut prng) = (Breaker::default(), Prng::new(5));
-        let flow = Flow { window, slow_start: None, is_unused: false, is_queued };
+        let flow = Flow { window, in_slow_start: None, has_lost_flight: false, is_unused: false, is_queued };
         let fate = |number, is_lost| Fate {
             now: Instant::ZERO,
             number: PacketNumber(number),
@@ -150,9 +154,15 @@ mod tests {
 
     #[test]
     fn slow_start_is_judged_by_the_loss_that_it_tolerates() {
-        let trips = |tolerated| {
+        let trips = |lost, tolerated| {
             let (mut breaker, mut prng) = (Breaker::default(), Prng::new(5));
-            let flow = Flow { window: 64.0, slow_start: Some(tolerated), is_unused: false, is_queued: false };
+            let flow = Flow {
+                window: 64.0,
+                in_slow_start: Some(tolerated),
+                has_lost_flight: false,
+                is_unused: false,
+                is_queued: false,
+            };
             (0..1_000)
                 .filter(|&number| {
                     let is_lost = prng.unit() < 0.3;
@@ -162,8 +172,9 @@ mod tests {
                 })
                 .count()
         };
-        assert_eq!([trips(1.0), trips(0.35)], [0, 0]);
-        assert!(trips(0.1) > 10);
+        assert_eq!([trips(0.3, 1.0), trips(0.3, 0.35)], [0, 0]);
+        assert!(trips(0.3, 0.1) > 10);
+        assert!(trips(0.6, 1.0) > 5, "no path loses so much");
     }
 
     #[test]
@@ -174,7 +185,13 @@ mod tests {
     #[test]
     fn packets_sent_too_fast_at_the_end_of_slow_start_do_not_count() {
         let mut breaker = Breaker::default();
-        let flow = Flow { window: 64.0, slow_start: None, is_unused: false, is_queued: false };
+        let flow = Flow {
+            window: 64.0,
+            in_slow_start: None,
+            has_lost_flight: false,
+            is_unused: false,
+            is_queued: false,
+        };
         breaker.ignore(PacketNumber(99));
         let trips = (0..100).filter(|&number| {
             let fate =

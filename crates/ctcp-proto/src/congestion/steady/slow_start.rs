@@ -1,4 +1,5 @@
-//! The end of slow start: at a queue, or when a larger window no longer increases the delivery rate. Loss alone does not end it.
+//! The end of slow start: at a queue, or when a larger window no longer increases the delivery rate. Loss ends it
+//! only through the breaker, or if much more is lost and hardly more arrives.
 
 use core::time::Duration;
 
@@ -43,10 +44,12 @@ const OWN_UNKNOWN: f64 = 0.2;
 const ARRIVALS_MIN: u32 = 16;
 const LONG_PATH: Duration = Duration::from_millis(150);
 
-/// Slow start tolerates so much more loss than it measured as the path's own, and so much before a round trip has measured it if the delay hardly
-/// varies. Noise hides what the first flight does.
+/// Slow start tolerates this much more loss than it has measured. Before a round trip was measured it tolerates at least the second number if the
+/// delay hardly varies. Otherwise noise hides whether the first flight filled a queue, and only the limit of the breaker holds. The first samples
+/// count as varying.
 const TOLERATED_MORE: f64 = 0.1;
 const TOLERATED_FIRST: f64 = 0.25;
+const NO_LIMIT: f64 = 1.0;
 
 /// On a path whose delay varies by itself, slow start ends when the rate of arrivals grows by less than this factor twice in a row, or once
 /// while samples are late.
@@ -99,14 +102,16 @@ impl SlowStart {
     }
 
     /// The loss with which slow start goes on; `varies` if the delay varies much. A flow that begins in a full queue sees no delay that rises, and more
-    /// arrives the more it sends, since others then get less.
+    /// arrives the more it sends, since others then get less. A round trip that does not measure the loss counts as one without loss: it may have
+    /// filled a queue.
     pub(super) fn tolerated_loss(&self, varies: bool) -> f64 {
+        let measured = self.least_loss() + TOLERATED_MORE;
         if self.acked_before >= ARRIVALS_MIN {
-            self.least_loss() + TOLERATED_MORE
+            measured
         } else if varies {
-            1.0
+            NO_LIMIT
         } else {
-            TOLERATED_FIRST
+            measured.max(TOLERATED_FIRST)
         }
     }
 
@@ -220,11 +225,11 @@ impl Steady {
         }
     }
 
-    /// The loss that slow start tolerates. A path of several is often not used to the full, and then hardly grows after slow start. So there slow start
-    /// tolerates everything.
+    /// The loss that slow start tolerates. If the connection has several paths, each may be used only in part, and its window would hardly grow after
+    /// slow start. So only the limit of the breaker holds there.
     pub(super) fn tolerated_in_slow_start(&self, start: &SlowStart) -> f64 {
         let varies = self.rtt.is_none_or(|rtt| calm::varies_much(&rtt, rtt.minimum));
-        if self.share.is_one_of_several { 1.0 } else { start.tolerated_loss(varies) }
+        if self.share.is_one_of_several { NO_LIMIT } else { start.tolerated_loss(varies) }
     }
 
     /// The link is full. The window becomes what it delivers.

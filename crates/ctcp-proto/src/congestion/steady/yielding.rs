@@ -8,12 +8,11 @@ use crate::recovery::rtt::RttView;
 /// While yielding, this fraction of what the link delivers is in flight.
 const YIELD: f64 = 0.8;
 
-/// The same in an experiment if the queue may always be full, so that its delay passes for the empty path. A flow that has a part of such a link
-/// makes a difference only if it sends far less.
-const YIELD_FULL: f64 = 0.25;
+/// The same in a deep experiment. A flow that has a part of a link whose queue is always full makes a difference only if it sends far less.
+const YIELD_DEEP: f64 = 0.25;
 
 /// A queue may always be full if more than this fraction is lost in calm moments, though no queue of more than one part of the path in this many was
-/// seen. A smaller window would take too long to send enough.
+/// seen. With a smaller window than the last number, a deep experiment would take longer than the delivery rate is remembered.
 const LOST_AT_FULL: f64 = 0.15;
 const QUEUE_AT_FULL: u32 = 10;
 const WINDOW_AT_FULL: f64 = 16.0;
@@ -24,17 +23,20 @@ const YIELD_INTERVAL: Duration = Duration::from_secs(5);
 impl Steady {
     /// The window while yielding.
     pub(super) fn while_yielding(&self, rtt: &RttView) -> f64 {
-        let base = self.base.empty(rtt);
-        let part = if self.may_always_be_full(base) { YIELD_FULL } else { YIELD };
-        self.delivered_in(base).map_or(self.tokens, |all| self.tokens.min(part * all))
+        let part = if self.origin.is_deep() { YIELD_DEEP } else { YIELD };
+        self.delivered_in(self.base.empty(rtt)).map_or(self.tokens, |all| self.tokens.min(part * all))
     }
 
-    /// Whether an experiment is running and the delay of the empty path may be that of a queue which is always full. On a path of several, the data
-    /// would take another path, and the experiment would not end.
+    fn begin_experiment(&mut self, acked: &Acked) {
+        let is_deep = self.may_always_be_full(self.base.empty(&acked.rtt));
+        self.origin.begin(acked.largest_sent, self.tokens, is_deep);
+    }
+
+    /// Whether the queue may always be full, so that its delay passes for that of the empty path. On a path of several, the data would take another
+    /// path, and the experiment would not end.
     fn may_always_be_full(&self, base: Duration) -> bool {
-        let may_send_less = self.tokens >= WINDOW_AT_FULL && !self.share.is_one_of_several;
-        may_send_less
-            && self.origin.is_experimenting()
+        self.tokens >= WINDOW_AT_FULL
+            && !self.share.is_one_of_several
             && self.origin.seen() > LOST_AT_FULL
             && self.highest_queue < base / QUEUE_AT_FULL
     }
@@ -49,6 +51,11 @@ impl Steady {
             return;
         }
         match self.yielding {
+            // What it needs may never be sent, and what comes next should not find a small window.
+            Some(_) if self.origin.is_deep() && acked.is_app_limited => {
+                self.origin.abandon();
+                self.yielding = None;
+            }
             Some(rounds) if rounds == 0 || !self.origin.has_enough(acked.largest_sent) => {
                 self.yielding = Some(rounds + 1);
             }
@@ -63,14 +70,14 @@ impl Steady {
             None if matches!(self.mode, Mode::SlowStart(_)) => {}
             None if self.uses_little(acked) => {}
             None if self.origin.is_suspicious(acked.now, self.tokens) => {
-                self.origin.begin(acked.largest_sent, self.tokens);
+                self.begin_experiment(acked);
                 self.yielding = Some(0);
             }
             None if acked.now - empty_at > YIELD_INTERVAL => {
                 self.yielding = Some(0);
                 // A good time to check an old verdict.
                 if self.origin.is_worth_checking(self.tokens) {
-                    self.origin.begin(acked.largest_sent, self.tokens);
+                    self.begin_experiment(acked);
                 }
             }
             None => {}
@@ -86,41 +93,54 @@ impl Steady {
 
 #[cfg(test)]
 mod tests {
+    use super::super::loss_origin::Fate;
     use super::*;
     use crate::PacketNumber;
-    use crate::congestion::steady::loss_origin::Fate;
     use crate::recovery::bursts::Doubt;
     use ctcp_base::Instant;
 
+    const RTT: Duration = Duration::from_millis(100);
+
+    /// A flow that loses one packet in `loss_every` in calm moments, and saw a queue of so many milliseconds.
+    fn steady(tokens: f64, loss_every: u64, highest_queue: u64) -> Steady {
+        let mut steady = Steady::new(1_000);
+        steady.tokens = tokens;
+        steady.highest_queue = Duration::from_millis(highest_queue);
+        for number in 0..300 {
+            let (number, is_lost) = (PacketNumber(number), number % loss_every == 0);
+            let fate = Fate { now: Instant::ZERO, number, is_lost, is_calm: true };
+            steady.origin.on_fate(fate, Doubt { at_once: 0, do_singles_count: true }, 0.0);
+        }
+        steady
+    }
+
     #[test]
-    fn an_experiment_sends_far_less_where_the_queue_may_always_be_full() {
-        let rtt = Duration::from_millis(100);
+    fn a_queue_that_was_never_seen_may_always_be_full_if_much_is_lost() {
+        assert!(steady(16.0, 4, 9).may_always_be_full(RTT));
+        assert!(!steady(15.0, 4, 9).may_always_be_full(RTT), "so few packets tell too little");
+        assert!(!steady(16.0, 8, 9).may_always_be_full(RTT), "not so much is lost");
+        assert!(!steady(16.0, 4, 11).may_always_be_full(RTT), "a queue was seen");
+        let mut one_of_several = steady(16.0, 4, 9);
+        one_of_several.share.set(Some(0.5));
+        assert!(!one_of_several.may_always_be_full(RTT));
+    }
+
+    #[test]
+    fn a_deep_experiment_sends_far_less_even_if_less_is_lost_then() {
         let view = RttView {
-            latest: rtt,
-            smoothed: rtt,
+            latest: RTT,
+            smoothed: RTT,
             variance: Duration::ZERO,
-            minimum: rtt,
-            minimum_ever: rtt,
-            standing: rtt,
+            minimum: RTT,
+            minimum_ever: RTT,
+            standing: RTT,
         };
-        let window = |loss_every: u64, highest_queue: u64, is_experiment: bool| {
-            let mut steady = Steady::new(1_000);
-            steady.tokens = 100.0;
+        let window = |is_deep| {
+            let mut steady = steady(100.0, 8, 0);
             steady.rate = Some(1e6);
-            steady.highest_queue = Duration::from_millis(highest_queue);
-            for number in 0..300 {
-                let (number, is_lost) = (PacketNumber(number), number % loss_every == 0);
-                let fate = Fate { now: Instant::ZERO, number, is_lost, is_calm: true };
-                steady.origin.on_fate(fate, Doubt { at_once: 0, do_singles_count: true }, 0.0);
-            }
-            if is_experiment {
-                steady.origin.begin(PacketNumber(300), steady.tokens);
-            }
+            steady.origin.begin(PacketNumber(300), steady.tokens, is_deep);
             steady.while_yielding(&view).round()
         };
-        assert_eq!(window(4, 9, true), 25.0);
-        assert_eq!(window(4, 11, true), 80.0, "a queue was seen, so the path is known");
-        assert_eq!(window(8, 9, true), 80.0, "not so much is lost");
-        assert_eq!(window(4, 9, false), 80.0, "not an experiment");
+        assert_eq!([window(true), window(false)], [25.0, 80.0]);
     }
 }

@@ -63,7 +63,7 @@ fn what_is_in_flight_when_the_breaker_ends_slow_start_counts_no_further_if_it_is
 
 #[test]
 fn a_timeout_with_little_in_flight_says_nothing_about_the_path() {
-    // With noise, slow start tolerates the most.
+    // Where the delay varies, slow start tolerates the most.
     let acked = |number| {
         let rtt = RttView { variance: Duration::from_millis(3), ..rtt(0) };
         Acked { rtt, ..acked(number, LAST_OF_ROUND, 0) }
