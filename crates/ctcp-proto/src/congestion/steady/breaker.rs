@@ -165,7 +165,7 @@ mod tests {
             };
             (0..1_000)
                 .filter(|&number| {
-                    let is_lost = prng.unit() < 0.3;
+                    let is_lost = prng.unit() < lost;
                     let number = PacketNumber(number);
                     let fate = Fate { now: Instant::ZERO, number, is_lost, is_calm: true };
                     breaker.on_fate(&fate, 0.0, 1.0, flow)
