@@ -154,12 +154,12 @@ mod tests {
 
     #[test]
     fn slow_start_is_judged_by_the_loss_that_it_tolerates() {
-        let trips = |lost, tolerated| {
+        let trips = |lost, tolerated, has_lost_flight| {
             let (mut breaker, mut prng) = (Breaker::default(), Prng::new(5));
             let flow = Flow {
                 window: 64.0,
                 in_slow_start: Some(tolerated),
-                has_lost_flight: false,
+                has_lost_flight,
                 is_unused: false,
                 is_queued: false,
             };
@@ -172,9 +172,10 @@ mod tests {
                 })
                 .count()
         };
-        assert_eq!([trips(0.3, 1.0), trips(0.3, 0.35)], [0, 0]);
-        assert!(trips(0.3, 0.1) > 10);
-        assert!(trips(0.6, 1.0) > 2, "no path loses so much");
+        assert_eq!([trips(0.3, 1.0, false), trips(0.3, 0.35, false)], [0, 0]);
+        assert!(trips(0.3, 0.1, false) > 10);
+        assert!(trips(0.6, 1.0, false) > 2, "no path loses so much");
+        assert!(trips(0.3, 1.0, true) > 10, "a flight was lost");
     }
 
     #[test]

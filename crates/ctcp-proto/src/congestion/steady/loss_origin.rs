@@ -179,14 +179,9 @@ impl LossOrigin {
             Some(Experiment { first, last: None, wanted, calm, dispersion, arrived: 0, lost: 0, is_deep });
     }
 
-    /// Whether packets are being sent for an experiment.
-    pub(super) fn is_experimenting(&self) -> bool {
-        self.experiment.is_some_and(|experiment| experiment.last.is_none())
-    }
-
-    /// Whether packets are being sent for a deep one.
+    /// Whether packets are being sent for a deep experiment.
     pub(super) fn is_deep(&self) -> bool {
-        self.is_experimenting() && self.experiment.is_some_and(|experiment| experiment.is_deep)
+        self.experiment.is_some_and(|experiment| experiment.is_deep && experiment.last.is_none())
     }
 
     /// Whether enough packets were sent for the running experiment; true if none is running.

@@ -309,7 +309,14 @@ mod tests {
     fn slow_start_tolerates_little_more_loss_than_it_measured() {
         assert_eq!([false, true].map(|varies| SlowStart::default().tolerated_loss(varies)), [0.25, 1.0]);
         assert!((after_first(0).tolerated_loss(true) - 0.1).abs() < 1e-12);
-        assert!((after_first(8).tolerated_loss(true) - 0.1 - 8.0 / 38.0).abs() < 1e-12);
+        let mut start = after_first(8);
+        let measured = 0.1 + 8.0 / 38.0;
+        assert!((start.tolerated_loss(true) - measured).abs() < 1e-12);
+        start.on_round(&round(2, []), BASE, BASE, false, false);
+        assert!(
+            (start.tolerated_loss(false) - measured).abs() < 1e-12,
+            "a round trip of few packets changes nothing"
+        );
     }
 
     #[test]

@@ -114,6 +114,11 @@ mod tests {
         steady
     }
 
+    fn view() -> RttView {
+        let variance = Duration::ZERO;
+        RttView { latest: RTT, smoothed: RTT, variance, minimum: RTT, minimum_ever: RTT, standing: RTT }
+    }
+
     #[test]
     fn a_queue_that_was_never_seen_may_always_be_full_if_much_is_lost() {
         assert!(steady(16.0, 4, 9).may_always_be_full(RTT));
@@ -127,20 +132,39 @@ mod tests {
 
     #[test]
     fn a_deep_experiment_sends_far_less_even_if_less_is_lost_then() {
-        let view = RttView {
-            latest: RTT,
-            smoothed: RTT,
-            variance: Duration::ZERO,
-            minimum: RTT,
-            minimum_ever: RTT,
-            standing: RTT,
-        };
         let window = |is_deep| {
             let mut steady = steady(100.0, 8, 0);
             steady.rate = Some(1e6);
             steady.origin.begin(PacketNumber(300), steady.tokens, is_deep);
-            steady.while_yielding(&view).round()
+            steady.while_yielding(&view()).round()
         };
         assert_eq!([window(true), window(false)], [25.0, 80.0]);
+    }
+
+    #[test]
+    fn an_application_that_sends_little_ends_a_deep_experiment() {
+        let is_yielding = |is_deep, is_app_limited| {
+            let mut steady = steady(100.0, 4, 0);
+            steady.origin.begin(PacketNumber(300), steady.tokens, is_deep);
+            steady.yielding = Some(1);
+            let acked = Acked {
+                now: Instant::ZERO,
+                number: PacketNumber(301),
+                sent_time: Instant::ZERO,
+                sample: None,
+                size: 1_000,
+                in_flight: 10,
+                largest_sent: PacketNumber(301),
+                rtt: view(),
+                loss_average: 0.25,
+                is_app_limited,
+                delivery_rate: None,
+                ecn_ce: false,
+            };
+            steady.consider_yielding(&acked, false, false);
+            steady.yielding.is_some()
+        };
+        assert!(!is_yielding(true, true));
+        assert!(is_yielding(true, false) && is_yielding(false, true));
     }
 }
