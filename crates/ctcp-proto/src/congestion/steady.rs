@@ -15,7 +15,7 @@
 //! - `RTTmin` slides over ten seconds. If no round trip saw an empty queue for five seconds, the controller yields for two round trips, so
 //!   that its own queue is never mistaken for the path. An experiment on loss takes longer.
 //! - Slow start ends at loss in three cases: more is lost than the path loses by itself while delay changes, much more is lost and hardly
-//!   more arrives, or the breaker trips, which then tolerates little more loss than was measured so far.
+//!   more arrives, or the breaker trips. A burst of losses without delay does not end it.
 //! - A timeout leaves half of the window, but between 8 and 32 packets, and the next ones at least 8. Then half of the old window is regained
 //!   quickly, or all of it where the path loses in bursts.
 //! - What a connection exchanges before its first request hardly causes loss. So a timeout then leaves slow start as it was, and losses do not

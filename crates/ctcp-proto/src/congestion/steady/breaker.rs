@@ -36,10 +36,8 @@ const LEAST: f64 = 2.0;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flow {
     pub(super) window: f64,
-    /// The loss that slow start tolerates; `None` after slow start.
-    pub(super) in_slow_start: Option<f64>,
-    /// A flight of at least half of the window has timed out.
-    pub(super) has_lost_flight: bool,
+    /// It is in slow start, and no flight of at least half of the window has timed out.
+    pub(super) is_beginning: bool,
     /// Its window has never been full, and no such flight has timed out.
     pub(super) is_unused: bool,
     /// The last round trip had a queue above the target.
@@ -74,14 +72,9 @@ impl Breaker {
         // Flows that have few packets because there are many of them usually fill a queue. One that joins when it is full does not see it.
         let meets_no_queue = fate.is_calm && !flow.is_queued;
         let window = if meets_no_queue { flow.window.max(FEW) } else { flow.window };
+        // Before anything is known about the path, only loss that no path causes by itself counts.
         let most = if window < FEW { MOST_OF_FEW } else { MOST };
-        let usual = (innocent + margin).min(most);
-        let tolerated = match flow.in_slow_start {
-            Some(tolerated) if flow.has_lost_flight => tolerated.min(usual),
-            // No path loses more by itself.
-            Some(tolerated) => tolerated.min(MOST),
-            None => usual,
-        };
+        let tolerated = if flow.is_beginning { MOST } else { (innocent + margin).min(most) };
         self.sum = (self.sum + f64::from(u8::from(fate.is_lost)) - tolerated).max(0.0);
         // The limit is at least this much, so most packets need no further computation.
         if self.sum <= LEAST {
@@ -115,7 +108,7 @@ mod tests {
     /// The same, at a queue or not.
     fn trips_at(lost: f64, innocent: f64, window: f64, is_queued: bool) -> u32 {
         let (mut breaker, mut prng) = (Breaker::default(), Prng::new(5));
-        let flow = Flow { window, in_slow_start: None, has_lost_flight: false, is_unused: false, is_queued };
+        let flow = Flow { window, is_beginning: false, is_unused: false, is_queued };
         let fate = |number, is_lost| Fate {
             now: Instant::ZERO,
             number: PacketNumber(number),
@@ -153,32 +146,6 @@ mod tests {
     }
 
     #[test]
-    fn slow_start_is_judged_by_the_loss_that_it_tolerates() {
-        let trips = |lost, tolerated, has_lost_flight| {
-            let (mut breaker, mut prng) = (Breaker::default(), Prng::new(5));
-            let flow = Flow {
-                window: 64.0,
-                in_slow_start: Some(tolerated),
-                has_lost_flight,
-                is_unused: false,
-                is_queued: false,
-            };
-            (0..1_000)
-                .filter(|&number| {
-                    let is_lost = prng.unit() < lost;
-                    let number = PacketNumber(number);
-                    let fate = Fate { now: Instant::ZERO, number, is_lost, is_calm: true };
-                    breaker.on_fate(&fate, 0.0, 1.0, flow)
-                })
-                .count()
-        };
-        assert_eq!([trips(0.3, 1.0, false), trips(0.3, 0.35, false)], [0, 0]);
-        assert!(trips(0.3, 0.1, false) > 10);
-        assert!(trips(0.6, 1.0, false) > 2, "no path loses so much");
-        assert!(trips(0.3, 1.0, true) > 10, "a flight was lost");
-    }
-
-    #[test]
     fn loss_of_more_than_half_trips_the_breaker_whatever_the_innocent_loss() {
         assert!(trips(0.6, 0.35, 64.0) > 1_000);
     }
@@ -186,13 +153,7 @@ mod tests {
     #[test]
     fn packets_sent_too_fast_at_the_end_of_slow_start_do_not_count() {
         let mut breaker = Breaker::default();
-        let flow = Flow {
-            window: 64.0,
-            in_slow_start: None,
-            has_lost_flight: false,
-            is_unused: false,
-            is_queued: false,
-        };
+        let flow = Flow { window: 64.0, is_beginning: false, is_unused: false, is_queued: false };
         breaker.ignore(PacketNumber(99));
         let trips = (0..100).filter(|&number| {
             let fate =

@@ -32,7 +32,7 @@ impl Steady {
         let target = self.target(rtt);
         let queue = if self.base.is_restless() {
             target.max(self.base.noise().mul_f64(CALM_DEVIATIONS))
-        } else if varies_much(rtt, base) {
+        } else if rtt.variance > base / RESTLESS {
             target
         } else if self.tokens > NOISE_WINDOW_MIN {
             target / 2 + 2 * self.base.noise()
@@ -58,11 +58,6 @@ impl Steady {
         let is_seen = self.delivered_in(queue).is_none_or(|packets| packets >= VISIBLE_PACKETS_MIN);
         if is_seen { queue } else { Duration::ZERO }
     }
-}
-
-/// Whether the delay varies much on a path of `base`, whatever the cause.
-pub(super) fn varies_much(rtt: &RttView, base: Duration) -> bool {
-    rtt.variance > base / RESTLESS
 }
 
 /// The longest queue that packets which leave together may cause on a path of `base`.

@@ -71,14 +71,9 @@ impl Steady {
         let dispersion = self.origin.dispersion();
         let has_lost_flight =
             self.has_lost_flight || self.before_timeout.is_some_and(|before| before.was_used);
-        let in_slow_start = match self.mode {
-            Mode::SlowStart(start) => Some(self.tolerated_in_slow_start(&start)),
-            _ => None,
-        };
         let flow = Flow {
             window: self.tokens,
-            in_slow_start,
-            has_lost_flight,
+            is_beginning: matches!(self.mode, Mode::SlowStart(_)) && !has_lost_flight,
             is_unused: !self.has_filled_window && !has_lost_flight,
             is_queued: self.is_queued,
         };

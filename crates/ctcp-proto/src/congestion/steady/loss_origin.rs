@@ -35,7 +35,7 @@ const BURSTS_WANTED: f64 = 3.0;
 /// Minimum number of packets in an experiment.
 const PACKETS_MIN: f64 = 32.0;
 
-/// Maximum number of windows in an experiment, which costs a fifth of the rate while it lasts, and a deep one three quarters.
+/// Maximum number of windows in an experiment, which costs a fifth of the rate while it lasts.
 const WINDOWS_MAX: f64 = 4.0;
 
 /// A queue that was once longer than this, and than three tenths of the path, is visible before it overflows.
@@ -44,7 +44,7 @@ const VISIBLE_MIN: Duration = Duration::from_millis(4);
 /// Below this window an error costs only a few packets.
 const WINDOW_TOO_SMALL: f64 = 3.0;
 
-/// Below this window an experiment that is not deep takes more than [`WINDOWS_MAX`] round trips, in which the window does not grow.
+/// Below this window an experiment takes more than [`WINDOWS_MAX`] round trips, in which the window does not grow.
 const WINDOW_TO_EXPERIMENT: f64 = PACKETS_MIN / WINDOWS_MAX;
 
 /// Minimum interval until loss found to be congestion is tested again.
@@ -90,8 +90,6 @@ struct Experiment {
     dispersion: f64,
     arrived: u64,
     lost: u64,
-    /// Far less is sent than usual.
-    is_deep: bool,
 }
 
 /// Estimates the fraction of packets that the path loses by itself.
@@ -169,19 +167,14 @@ impl LossOrigin {
         self.bursts.row_length()
     }
 
-    /// Begins an experiment: the controller yields, and packets after `largest_sent` count. If it is deep, far less is sent than usual.
-    pub(super) fn begin(&mut self, largest_sent: PacketNumber, window: f64, is_deep: bool) {
+    /// Begins an experiment: the controller yields, and packets after `largest_sent` count.
+    pub(super) fn begin(&mut self, largest_sent: PacketNumber, window: f64) {
         let most = (WINDOWS_MAX * window).max(PACKETS_MIN);
         let wanted = (LOSSES_WANTED / self.calm.max(1e-3)).clamp(PACKETS_MIN, most) as u64;
         let (calm, dispersion) = (self.calm, self.dispersion());
         let first = largest_sent;
         self.experiment =
-            Some(Experiment { first, last: None, wanted, calm, dispersion, arrived: 0, lost: 0, is_deep });
-    }
-
-    /// Whether packets are being sent for a deep experiment.
-    pub(super) fn is_deep(&self) -> bool {
-        self.experiment.is_some_and(|experiment| experiment.is_deep && experiment.last.is_none())
+            Some(Experiment { first, last: None, wanted, calm, dispersion, arrived: 0, lost: 0 });
     }
 
     /// Whether enough packets were sent for the running experiment; true if none is running.

@@ -1,12 +1,11 @@
-//! The end of slow start: at a queue, or when a larger window no longer increases the delivery rate. Loss ends it
-//! only through the breaker, or if much more is lost and hardly more arrives.
+//! The end of slow start: at a queue, or when a larger window no longer increases the delivery rate. Loss alone does not end it.
 
 use core::time::Duration;
 
 use super::hold::Hold;
 use super::loss::{BACK_OFF_OVERFLOW, LARGE};
 use super::tally::{Tally, arrival_rate, seconds_ratio};
-use super::{Acked, Mode, Steady, TOKENS_MIN, calm, headroom};
+use super::{Acked, Mode, Steady, TOKENS_MIN, headroom};
 use crate::congestion::WINDOW_MAX;
 use crate::congestion::round::Plateau;
 use crate::recovery::rtt::RttView;
@@ -43,13 +42,6 @@ const FIRST_LOSS_MAX: f64 = 0.35;
 const OWN_UNKNOWN: f64 = 0.2;
 const ARRIVALS_MIN: u32 = 16;
 const LONG_PATH: Duration = Duration::from_millis(150);
-
-/// Slow start tolerates this much more loss than it has measured. Before a round trip was measured it tolerates at least the second number if the
-/// delay hardly varies. Otherwise noise hides whether the first flight filled a queue, and only the limit of the breaker holds. The first samples
-/// count as varying.
-const TOLERATED_MORE: f64 = 0.1;
-const TOLERATED_FIRST: f64 = 0.25;
-const NO_LIMIT: f64 = 1.0;
 
 /// On a path whose delay varies by itself, slow start ends when the rate of arrivals grows by less than this factor twice in a row, or once
 /// while samples are late.
@@ -99,20 +91,6 @@ impl SlowStart {
     pub(super) fn own_loss(&self, base: Duration) -> f64 {
         let is_known = self.acked_before >= ARRIVALS_MIN || base < LONG_PATH;
         if is_known { self.least_loss() } else { self.least_loss().max(OWN_UNKNOWN) }
-    }
-
-    /// The loss with which slow start goes on; `varies` if the delay varies much. A flow that begins in a full queue sees no delay that rises, and more
-    /// arrives the more it sends, since others then get less. A round trip that does not measure the loss counts as one without loss: it may have
-    /// filled a queue.
-    pub(super) fn tolerated_loss(&self, varies: bool) -> f64 {
-        let measured = self.least_loss() + TOLERATED_MORE;
-        if self.acked_before >= ARRIVALS_MIN {
-            measured
-        } else if varies {
-            NO_LIMIT
-        } else {
-            measured.max(TOLERATED_FIRST)
-        }
     }
 
     /// Whether only the first round trip is known and measures the path's loss: most packets arrived, so it hardly filled a queue.
@@ -225,13 +203,6 @@ impl Steady {
         }
     }
 
-    /// The loss that slow start tolerates. If the connection has several paths, each may be used only in part, and its window would hardly grow after
-    /// slow start. So only the limit of the breaker holds there.
-    pub(super) fn tolerated_in_slow_start(&self, start: &SlowStart) -> f64 {
-        let varies = self.rtt.is_none_or(|rtt| calm::varies_much(&rtt, rtt.minimum));
-        if self.share.is_one_of_several { NO_LIMIT } else { start.tolerated_loss(varies) }
-    }
-
     /// The link is full. The window becomes what it delivers.
     pub(super) fn leave_slow_start(&mut self, acked: &Acked, start: &SlowStart) {
         let rtt = &acked.rtt;
@@ -303,20 +274,6 @@ mod tests {
         assert_eq!(least(12, 20), 0.0, "it held 12 of 32 packets");
         assert!((least(22, 10) - 10.0 / 32.0).abs() < 1e-12, "most arrived");
         assert!((least(48, 80) - 80.0 / 128.0).abs() < 1e-12, "enough packets");
-    }
-
-    #[test]
-    fn slow_start_tolerates_little_more_loss_than_it_measured() {
-        assert_eq!([false, true].map(|varies| SlowStart::default().tolerated_loss(varies)), [0.25, 1.0]);
-        assert!((after_first(0).tolerated_loss(true) - 0.1).abs() < 1e-12);
-        let mut start = after_first(8);
-        let measured = 0.1 + 8.0 / 38.0;
-        assert!((start.tolerated_loss(true) - measured).abs() < 1e-12);
-        start.on_round(&round(2, []), BASE, BASE, false, false);
-        assert!(
-            (start.tolerated_loss(false) - measured).abs() < 1e-12,
-            "a round trip of few packets changes nothing"
-        );
     }
 
     #[test]

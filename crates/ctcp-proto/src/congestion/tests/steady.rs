@@ -63,19 +63,14 @@ fn what_is_in_flight_when_the_breaker_ends_slow_start_counts_no_further_if_it_is
 
 #[test]
 fn a_timeout_with_little_in_flight_says_nothing_about_the_path() {
-    // Where the delay varies, slow start tolerates the most.
-    let acked = |number| {
-        let rtt = RttView { variance: Duration::from_millis(3), ..rtt(0) };
-        Acked { rtt, ..acked(number, LAST_OF_ROUND, 0) }
-    };
     // The losses that trip the breaker in slow start after a timeout with so many packets in flight, if that was not spurious.
     let losses = |in_flight: u64, is_spurious: bool| {
         let mut controller = busy();
-        controller.on_ack(&acked(0));
+        controller.on_ack(&acked(0, LAST_OF_ROUND, 0));
         let last = PacketNumber(40);
         controller.on_timeout(&TimedOut { now: Instant::ZERO, in_flight, largest_sent: last, rtt: rtt(0) });
         let first = if is_spurious { 1 } else { 41 };
-        controller.on_ack(&acked(first));
+        controller.on_ack(&acked(first, LAST_OF_ROUND, 0));
         losses_until_cut(controller.as_mut(), 42, LAST_OF_ROUND)
     };
     let unknown = losses(1, false);

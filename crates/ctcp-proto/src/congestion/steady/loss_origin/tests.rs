@@ -31,7 +31,7 @@ fn feed_with(
 
 /// Runs an experiment in which every `every`-th packet is lost.
 fn experiment(origin: &mut LossOrigin, from: u64, every: u64) -> (Vec<Verdict>, u64) {
-    origin.begin(PacketNumber(from - 1), WINDOW, false);
+    origin.begin(PacketNumber(from - 1), WINDOW);
     let mut count = 1;
     while !origin.has_enough(PacketNumber(from + count)) {
         count += 1;
@@ -126,7 +126,7 @@ fn the_loss_of_slow_start_is_innocent_and_never_lowers_what_is_known() {
 fn loss_that_mostly_disappears_in_a_long_experiment_is_congestion() {
     let mut origin = LossOrigin::default();
     let (_, next) = feed(&mut origin, 1, 1_000, 5, true);
-    origin.begin(PacketNumber(next - 1), 400.0, false);
+    origin.begin(PacketNumber(next - 1), 400.0);
     origin.stop_sending(PacketNumber(next + 800));
     let (verdicts, _) = feed(&mut origin, next, 803, 20, true);
     assert_eq!(verdicts, [Verdict::Ours], "20 % before, 5 % while little was sent");
