@@ -15,7 +15,8 @@
 //! - `RTTmin` slides over ten seconds. If no round trip saw an empty queue for five seconds, the controller yields for two round trips, so
 //!   that its own queue is never mistaken for the path. An experiment on loss takes longer.
 //! - Slow start ends at loss in three cases: more is lost than the path loses by itself while delay changes, much more is lost and hardly
-//!   more arrives, or the breaker trips. A burst of losses without delay does not end it.
+//!   more arrives, or the breaker trips. A burst of losses without delay does not end it. If the breaker ends it on a long path and many packets then
+//!   arrive without a loss, it begins again ([`Restart`]).
 //! - A timeout leaves half of the window, but between 8 and 32 packets, and the next ones at least 8. Then half of the old window is regained
 //!   quickly, or all of it where the path loses in bursts.
 //! - What a connection exchanges before its first request hardly causes loss. So a timeout then leaves slow start as it was, and losses do not
@@ -71,6 +72,7 @@ mod pause;
 mod peak;
 mod push;
 mod response;
+mod restart;
 mod samples;
 mod share;
 mod slow_start;
@@ -89,6 +91,7 @@ use neighbours::Neighbours;
 use peak::Peak;
 use push::{Found, MORE, Push};
 use response::Response;
+use restart::Restart;
 use share::Share;
 use slow_start::{LONG, MANY, SlowStart};
 use still::Still;
@@ -100,8 +103,10 @@ const INITIAL_WINDOW: f64 = 32.0;
 /// Minimum number of tokens: one packet in twenty round trips, which the pacer spreads.
 const TOKENS_MIN: f64 = 0.05;
 
-/// Minimum number of samples of a stretch. Of this many, noise spares at least one, unless it exceeds the round trip.
+/// Minimum number of samples of a stretch. Of this many, noise spares at least one, unless it exceeds the round trip. In slow start the queue grows as
+/// fast as the link sends, so a stretch has at most the second number.
 const STRETCH_SAMPLES: u32 = 16;
+const STRETCH_SAMPLES_GROWING: u32 = 64;
 
 /// The pacer runs slightly ahead of the window, which is the limit.
 const PACING_GAIN: f64 = 1.15;
@@ -229,6 +234,7 @@ pub(super) struct Steady {
     /// The window that overflowed a queue hidden by noise.
     ceiling: Ceiling,
     response: Response,
+    restart: Restart,
     excess: Excess,
 }
 
@@ -273,6 +279,7 @@ impl Steady {
             regain: None,
             ceiling: Ceiling::default(),
             response: Response::default(),
+            restart: Restart::default(),
             excess: Excess::default(),
             datagram,
             packet: datagram as f64,
@@ -316,7 +323,10 @@ impl Steady {
 
     /// The latest samples, if they are enough for a stretch.
     fn whole_stretch(&self) -> Option<&Tally> {
-        Some(&self.recent).filter(|recent| recent.acked >= STRETCH_SAMPLES.max(self.tokens as u32 / 8))
+        let is_growing = matches!(self.mode, Mode::SlowStart(_));
+        let most = if is_growing { STRETCH_SAMPLES_GROWING } else { u32::MAX };
+        let wanted = (self.tokens as u32 / 8).clamp(STRETCH_SAMPLES, most);
+        Some(&self.recent).filter(|recent| recent.acked >= wanted)
     }
 
     fn begin_round(&mut self, largest_sent: PacketNumber) -> Tally {
@@ -360,7 +370,9 @@ impl Steady {
         self.has_emptied = above < own_queue(base) / 2;
         self.consider_yielding(acked, above < target / 8, found.is_some());
         let is_thin = self.is_thin(acked, tally.acked);
-        if self.follows_still_queue(acked, queue, queue > target, found.is_some()) {
+        if self.follows_still_queue(acked, queue, queue > target, found.is_some())
+            || self.restarts(acked, &tally)
+        {
             return;
         }
         match self.mode {
@@ -409,6 +421,9 @@ impl Steady {
         };
         let step = hold.on_round(self.tokens, &seen);
         self.mode = Mode::Hold(hold);
+        if !matches!(step, Step::Stay) {
+            self.restart.on_queue();
+        }
         match step {
             Step::Stay => {}
             Step::BackOff(beta) => {

@@ -69,7 +69,7 @@ impl ReceiveHalf {
     pub(crate) fn new(window: u64) -> Self {
         Self {
             assembler: Assembler::default(),
-            credit: ReceiveCredit::new(window),
+            credit: ReceiveCredit::of_stream(window),
             state: ReceiveState::Receive,
         }
     }

@@ -147,6 +147,7 @@ impl Steady {
         // The window may be far larger than what arrives.
         self.limit_to(delivered);
         if let Mode::SlowStart(start) = self.mode {
+            self.restart.on_trip(!self.is_queued);
             self.learn_from(&start);
             // What is in flight was sent too fast, as at the other ends of slow start. A small window may be one of many.
             if before >= LARGE {

@@ -41,7 +41,7 @@ const FIRST_LOSS_MAX: f64 = 0.35;
 /// path takes seconds to fill. On a short one that matters less than the packets of many flows that begin.
 const OWN_UNKNOWN: f64 = 0.2;
 const ARRIVALS_MIN: u32 = 16;
-const LONG_PATH: Duration = Duration::from_millis(150);
+pub(super) const LONG_PATH: Duration = Duration::from_millis(150);
 
 /// On a path whose delay varies by itself, slow start ends when the rate of arrivals grows by less than this factor twice in a row, or once
 /// while samples are late.
@@ -111,7 +111,8 @@ impl SlowStart {
         mean: Option<Duration>,
     ) -> bool {
         let base = acked.rtt.minimum;
-        let visible = Self::visible(&acked.rtt);
+        let visible =
+            if round.is_moving(base) { Self::visible_trend(base) } else { Self::visible(&acked.rtt) };
         let has_queue = |tally: &Tally, least: Duration| tally.queue(base) > least;
         // In the first round trips the delivery rate is hardly known.
         let least = match self.rounds {
@@ -138,7 +139,13 @@ impl SlowStart {
 
     /// The shortest queue that can be distinguished from noise.
     pub(super) fn visible(rtt: &RttView) -> Duration {
-        ROUND_QUEUE_MIN.max(rtt.minimum / 8).max(rtt.variance * 2)
+        Self::visible_trend(rtt.minimum).max(rtt.variance * 2)
+    }
+
+    /// The same on a path of `base` whose samples follow a trend. Their variance does not count, since the trend causes it: a large window gets few
+    /// ACKs per round trip, between which the queue grows much.
+    fn visible_trend(base: Duration) -> Duration {
+        ROUND_QUEUE_MIN.max(base / 8)
     }
 
     /// Whether the window stops growing until a possible queue is confirmed.
@@ -252,6 +259,49 @@ mod tests {
         let mut start = SlowStart::default();
         start.on_round(&round(30, (0..lost).map(|number| 2 * number)), BASE, BASE, false, false);
         start
+    }
+
+    /// An acknowledgement on a path of [`BASE`] with so much variance of its samples.
+    fn acked(variance: Duration) -> Acked {
+        let rtt = RttView {
+            latest: BASE,
+            smoothed: BASE,
+            variance,
+            minimum: BASE,
+            minimum_ever: BASE,
+            standing: BASE,
+        };
+        Acked {
+            now: ctcp_base::Instant::ZERO,
+            number: PacketNumber(100),
+            sent_time: ctcp_base::Instant::ZERO,
+            sample: None,
+            size: 1_000,
+            in_flight: 30,
+            largest_sent: PacketNumber(130),
+            rtt,
+            loss_average: 0.0,
+            is_app_limited: false,
+            delivery_rate: None,
+            ecn_ce: false,
+        }
+    }
+
+    #[test]
+    fn a_queue_that_grows_between_few_acks_is_no_noise() {
+        let waits = |samples: &mut dyn Iterator<Item = u64>| {
+            let (mut growing, mut recent) = (Tally::default(), Tally::default());
+            for rtt in samples.map(Duration::from_millis) {
+                growing.on_packet(rtt);
+                growing.samples.push(rtt);
+            }
+            recent.on_packet(BASE + Duration::from_millis(5));
+            let mut start = SlowStart { rounds: 2, ..SlowStart::default() };
+            start.on_ack(&acked(Duration::from_millis(4)), &growing, Some(&recent), None);
+            start.waits()
+        };
+        assert!(waits(&mut (0..8).map(|step| 20 + step)), "a trend");
+        assert!(!waits(&mut (0..8).map(|step| 20 + 7 * (step % 2))), "noise");
     }
 
     #[test]
