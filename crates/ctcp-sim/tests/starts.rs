@@ -86,3 +86,31 @@ fn the_first_flight_lets_the_window_grow() {
     println!("{at_once:?} {later:?}");
     assert!(at_once < 5 * RTT && later < 5 * RTT, "{at_once:?} {later:?}");
 }
+
+/// Seconds until a download over 50 Mbit/s has three quarters of the link for four round trips, if so many packets are lost in a row from the 20th on.
+fn seconds_until_full(rtt: Duration, lost: usize) -> f64 {
+    let mut path = PathConfig::new(Rate::from_megabits_per_second(50), rtt, LossModel::None);
+    path.backward.loss = LossModel::Pattern((0..20 + lost).map(|packet| packet >= 20).collect());
+    let transport = TransportConfig::default();
+    let script = Script::of_client(vec![StreamPlan::download(Duration::ZERO, 4_000_000_000)]);
+    let mut pair = Pair::several(1, &[path], [&transport, &transport], &script);
+    pair.connect().expect("a valid configuration");
+    let four = 0.75 * 4.0 * 50e6 / 8.0 * rtt.as_secs_f64();
+    let mut read = vec![0; 5];
+    while ((read[read.len() - 1] - read[read.len() - 5]) as f64) < four && read.len() < 65 {
+        pair.simulation.run_for(rtt, |_| false);
+        read.push(pair.simulation.host(pair.client).bytes_read());
+    }
+    (read.len() - 5) as f64 * rtt.as_secs_f64()
+}
+
+/// The breaker ends slow start with a few packets, from which the window would grow for dozens of round trips.
+#[test]
+fn a_burst_of_losses_in_the_first_flight_does_not_leave_a_long_path_unused() {
+    for millis in [160, 250] {
+        for lost in (32..=48).step_by(4) {
+            let seconds = seconds_until_full(Duration::from_millis(millis), lost);
+            assert!(seconds < 7.0, "{seconds} s with {millis} ms and {lost} packets lost");
+        }
+    }
+}

@@ -42,9 +42,10 @@ impl Restart {
         self.is_possible = false;
     }
 
-    /// A round trip with a window of `tokens` is over, whose packets count if it `is_clear`. Returns whether slow start begins again.
-    fn on_round(&mut self, round: &Tally, tokens: f64, is_clear: bool) -> bool {
-        self.clear = if is_clear && round.lost == 0 { self.clear.saturating_add(round.acked) } else { 0 };
+    /// A round trip with a window of `tokens` is over in which so many packets arrived; 0 if it had losses or a queue. Returns whether slow start
+    /// begins again.
+    fn on_round(&mut self, arrived: u32, tokens: f64) -> bool {
+        self.clear = if arrived > 0 { self.clear.saturating_add(arrived) } else { 0 };
         let is_enough = self.clear >= self.wanted && f64::from(self.clear) >= 2.0 * tokens;
         let begins = self.is_possible && is_enough;
         if begins {
@@ -58,9 +59,9 @@ impl Steady {
     /// A round trip is over. Returns whether slow start begins again.
     pub(super) fn restarts(&mut self, acked: &Acked, round: &Tally) -> bool {
         let is_long = self.base.empty(&acked.rtt) >= LONG_PATH;
-        let is_clear =
-            is_long && matches!(self.mode, Mode::Hold(_)) && !self.is_queued && !acked.is_app_limited;
-        let begins = self.restart.on_round(round, self.tokens, is_clear);
+        let is_used = matches!(self.mode, Mode::Hold(_)) && !acked.is_app_limited;
+        let is_clear = is_long && is_used && !self.is_queued && round.lost == 0;
+        let begins = self.restart.on_round(if is_clear { round.acked } else { 0 }, self.tokens);
         if begins {
             self.yielding = None;
             self.origin.abandon();
@@ -75,20 +76,18 @@ impl Steady {
 mod tests {
     use super::*;
 
-    /// In which of these round trips, with so many arrivals and losses each, slow start begins again with a window of 20 packets.
-    fn begins(restart: &mut Restart, rounds: &[(u32, u32)]) -> Option<usize> {
-        rounds.iter().position(|&(acked, lost)| {
-            restart.on_round(&Tally { acked, lost, ..Tally::default() }, 20.0, true)
-        })
+    /// In which of these round trips, in each of which so many packets arrived, slow start begins again with a window of 20 packets.
+    fn begins(restart: &mut Restart, arrived: &[u32]) -> Option<usize> {
+        arrived.iter().position(|&arrived| restart.on_round(arrived, 20.0))
     }
 
     #[test]
     fn slow_start_begins_again_after_two_windows_without_a_loss() {
         let mut restart = Restart::default();
-        assert_eq!(begins(&mut restart, &[(20, 0); 9]), None, "the breaker did not end it");
+        assert_eq!(begins(&mut restart, &[20; 9]), None, "the breaker did not end it");
         restart.on_trip(true);
-        assert_eq!(begins(&mut restart, &[(20, 0), (20, 1), (20, 0), (19, 0), (1, 0)]), Some(4));
-        assert_eq!(begins(&mut restart, &[(20, 0); 9]), None, "only once");
+        assert_eq!(begins(&mut restart, &[20, 0, 20, 19, 1]), Some(4));
+        assert_eq!(begins(&mut restart, &[20; 9]), None, "only once");
     }
 
     #[test]
@@ -97,19 +96,19 @@ mod tests {
         let after: Vec<_> = (0..3)
             .map(|_| {
                 restart.on_trip(true);
-                begins(&mut restart, &[(16, 0); 64])
+                begins(&mut restart, &[16; 64])
             })
             .collect();
-        assert_eq!(after, [Some(2), Some(7), Some(31)]);
+        assert_eq!(after, [Some(2), Some(7), Some(31)], "40, 128 and 512 packets");
     }
 
     #[test]
     fn slow_start_stays_over_if_there_was_a_queue() {
         let mut restart = Restart::default();
         restart.on_trip(false);
-        assert_eq!(begins(&mut restart, &[(20, 0); 9]), None);
+        assert_eq!(begins(&mut restart, &[20; 9]), None);
         restart.on_trip(true);
         restart.on_queue();
-        assert_eq!(begins(&mut restart, &[(20, 0); 9]), None);
+        assert_eq!(begins(&mut restart, &[20; 9]), None);
     }
 }
