@@ -10,14 +10,10 @@
 //! half a window was read since the last one. So credit costs few packets, and a reader that stops also stops the sender. Invariant:
 //! `read <= received <= limit`, hence buffered data never exceeds the window.
 //!
-//! A window starts small and grows fourfold, up to a ceiling, when a part of it is read: the first time at any speed, later within a few round
-//! trips. So it suits a long fat path, and a reader that stalls early occupies little memory: 1 MiB at a server, 4 MiB at a client, which shares
-//! its memory with no one.
-//!
-//! The part is half for the connection, whose window counts as promised memory, and an eighth for a stream. A sender in slow start doubles what it
-//! sends each round trip. What is read lags by one, and the new limit takes part of another. Where packets are lost, data waits for repair a round trip
-//! or two longer. So the sender is often three round trips ahead, which is eight times as much, and would be stopped by a window of which half must be
-//! read. What it saves up then leaves too fast.
+//! A window starts small and grows fourfold, up to a ceiling, when half of it is read: the first time at any speed, later within a few round
+//! trips. Otherwise it would soon stop the sender. A sender in slow start doubles what it sends each round trip. What is read lags by one, and by two where packets are lost, so
+//! doubling the window would not keep up. So the window suits a long fat path, and a reader that stalls early occupies little memory:
+//! 1 MiB at a server, 4 MiB at a client, which shares its memory with no one.
 //!
 //! Readers that stop must not block others, so unread data must not use up the share of the others. The connection's window therefore also
 //! doubles when half of it is unread. What a stream's window may grow to falls with the amount of unread data
@@ -35,13 +31,9 @@ pub(crate) const LIMIT_MAX: u64 = (1 << 62) - 1;
 /// The largest number of streams of one initiator (RFC 9000 section 4.6), since ids are varints with two bits for the type.
 pub(crate) const STREAMS_MAX: u64 = 1 << 60;
 
-/// A window is too small if the part of it that makes it grow is read within this many round trips. On lossy paths data becomes readable in bursts, a
-/// round trip or two apart for each repair.
+/// A window is too small if half of it is read within this many round trips. On lossy paths data becomes readable in bursts, a round trip
+/// or two apart for each repair.
 const FAST_ROUNDS: u32 = 6;
-
-/// A new limit is due when one part of a window in so many was read, and earlier for the window of a stream that may grow.
-const PARTS: u64 = 2;
-const PARTS_GROWING: u64 = 8;
 
 /// How much larger such a window becomes.
 const GROWTH: u64 = 4;
@@ -108,29 +100,14 @@ pub(crate) struct ReceiveCredit {
     read: u64,
     /// When a limit was last announced; zero for never.
     announced: Instant,
-    /// So many of these parts make the window, of which one must be read for a new limit.
-    parts: u64,
-    /// The same while the window grows.
-    parts_growing: u64,
 }
 
 impl ReceiveCredit {
-    /// Grants the connection `window` bytes more than were read.
+    /// Grants `window` bytes more than were read.
     #[must_use]
-    pub(crate) fn of_connection(window: u64) -> Self {
-        Self::new(window, PARTS)
-    }
-
-    /// The same for a stream.
-    #[must_use]
-    pub(crate) fn of_stream(window: u64) -> Self {
-        Self::new(window, PARTS_GROWING)
-    }
-
-    fn new(window: u64, parts_growing: u64) -> Self {
+    pub(crate) fn new(window: u64) -> Self {
         let window = window.min(LIMIT_MAX);
-        let announced = Instant::ZERO;
-        Self { window, limit: window, received: 0, read: 0, announced, parts: parts_growing, parts_growing }
+        Self { window, limit: window, received: 0, read: 0, announced: Instant::ZERO }
     }
 
     /// Charges `bytes` that arrived. Returns an error if the peer was not allowed to send them.
@@ -207,18 +184,16 @@ impl ReceiveCredit {
     /// Whether enough was read to announce a new limit.
     #[must_use]
     pub(crate) fn is_announcement_due(&self) -> bool {
-        self.next_limit() - self.limit >= (self.window / self.parts).max(1)
+        self.next_limit() - self.limit >= (self.window / 2).max(1)
     }
 
     /// Grants and returns the limit to announce now. The window grows, up to `ceiling`, if it is read fast, and the first time.
     pub(crate) fn announce(&mut self, pace: Pace, ceiling: u64) -> u64 {
         let is_first = self.announced == Instant::ZERO;
         let is_fast = is_first || pace.now - self.announced < FAST_ROUNDS * pace.rtt;
-        if is_fast && self.read >= self.window / self.parts {
+        if is_fast && self.read >= self.window / 2 {
             self.window = self.window.saturating_mul(GROWTH).min(ceiling.max(self.window));
         }
-        let may_grow = is_fast && self.window < ceiling;
-        self.parts = if may_grow { self.parts_growing } else { PARTS };
         self.announced = pace.now;
         self.limit = self.next_limit();
         self.limit
@@ -328,7 +303,7 @@ mod tests {
 
     #[test]
     fn a_window_grows_while_it_is_read_within_six_round_trips_up_to_its_ceiling() {
-        let mut credit = ReceiveCredit::of_connection(100);
+        let mut credit = ReceiveCredit::new(100);
         let mut limits = Vec::new();
         for (millis, bytes) in [(1, 49), (2, 1), (602, 200), (1_201, 200), (1_300, 800)] {
             credit.charge(bytes).unwrap();
@@ -336,68 +311,15 @@ mod tests {
             limits.push(credit.announce(at(millis), 2_000) - credit.received());
         }
         assert_eq!(limits, [100, 400, 400, 1_600, 2_000]);
-        let mut credit = ReceiveCredit::of_connection(100);
+        let mut credit = ReceiveCredit::new(100);
         credit.charge(50).unwrap();
         credit.on_read(50);
         assert_eq!(credit.announce(at(10_000), 2_000), 450, "the first time at any speed");
     }
 
     #[test]
-    fn the_window_of_a_stream_grows_when_an_eighth_is_read_until_it_is_as_large_as_it_may_be() {
-        let mut credit = ReceiveCredit::of_stream(800);
-        let mut windows = Vec::new();
-        // An eighth, an eighth of the larger one, and half of the largest.
-        for (millis, bytes) in [(1, 99), (2, 1), (400, 399), (401, 1), (500, 5_999), (501, 1)] {
-            credit.charge(bytes).unwrap();
-            credit.on_read(bytes);
-            if credit.is_announcement_due() {
-                credit.announce(at(millis), 12_000);
-            }
-            windows.push(credit.window());
-        }
-        assert_eq!(windows, [800, 3_200, 3_200, 12_000, 12_000, 12_000]);
-        assert_eq!(credit.limit(), 6_500 + 12_000);
-    }
-
-    #[test]
-    fn a_stream_that_is_read_slowly_announces_limits_seldom() {
-        let mut credit = ReceiveCredit::of_stream(800);
-        let mut announced = Vec::new();
-        for millis in (1..20).map(|step| 1_000 * step) {
-            credit.charge(400).unwrap();
-            credit.on_read(400);
-            if credit.is_announcement_due() {
-                announced.push(credit.announce(at(millis), 12_000) - credit.received());
-            }
-        }
-        assert_eq!(announced, [3_200; 6], "after the first two, one for each half of the window");
-    }
-
-    #[test]
-    fn a_sender_in_slow_start_is_never_stopped_by_a_stream_that_is_read_three_round_trips_later() {
-        const MIB: u64 = 1 << 20;
-        for window in [MIB, 4 * MIB] {
-            let mut credit = ReceiveCredit::of_stream(window);
-            let mut sent = vec![0];
-            for round in 1_usize.. {
-                let total = sent[round - 1] + (46_000 << (round - 1));
-                if total > 8 * MIB {
-                    break;
-                }
-                assert!(total <= credit.limit(), "{total} of {} bytes in round trip {round}", credit.limit());
-                sent.push(total);
-                credit.charge(total - credit.received()).unwrap();
-                credit.on_read(sent[round.saturating_sub(2)] - credit.read);
-                if credit.is_announcement_due() {
-                    credit.announce(at(100 * round as u64), 16 * MIB);
-                }
-            }
-        }
-    }
-
-    #[test]
     fn a_window_of_which_half_is_unread_doubles_up_to_its_ceiling() {
-        let mut credit = ReceiveCredit::of_connection(100);
+        let mut credit = ReceiveCredit::new(100);
         let mut limits = Vec::new();
         for bytes in [49, 1, 49, 1, 200] {
             credit.charge(bytes).unwrap();
@@ -409,7 +331,7 @@ mod tests {
     #[test]
     fn fast_readers_that_stop_one_after_the_other_leave_room_for_the_next() {
         const MIB: u64 = 1 << 20;
-        let mut credit = ReceiveCredit::of_connection(1024 * MIB);
+        let mut credit = ReceiveCredit::new(1024 * MIB);
         for _ in 0..200 {
             let window = credit.share_for_stream(1024 * MIB).min(16 * MIB);
             credit.charge(window).unwrap();
@@ -429,7 +351,7 @@ mod tests {
 
     #[test]
     fn a_new_limit_is_due_when_half_the_window_was_read() {
-        let mut credit = ReceiveCredit::of_connection(100);
+        let mut credit = ReceiveCredit::new(100);
         credit.charge(100).unwrap();
         credit.on_read(49);
         assert!(!credit.is_announcement_due());
@@ -442,7 +364,7 @@ mod tests {
 
     #[test]
     fn one_byte_beyond_the_limit_is_a_fault_and_charges_nothing() {
-        let mut credit = ReceiveCredit::of_connection(100);
+        let mut credit = ReceiveCredit::new(100);
         credit.charge(99).unwrap();
         assert_eq!(credit.charge(2).unwrap_err().code, TransportErrorCode::FlowControl);
         assert_eq!(credit.charge(u64::MAX).unwrap_err().code, TransportErrorCode::FlowControl);

@@ -69,7 +69,7 @@ impl ReceiveHalf {
     pub(crate) fn new(window: u64) -> Self {
         Self {
             assembler: Assembler::default(),
-            credit: ReceiveCredit::of_stream(window),
+            credit: ReceiveCredit::new(window),
             state: ReceiveState::Receive,
         }
     }

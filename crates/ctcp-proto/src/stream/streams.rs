@@ -192,7 +192,7 @@ impl Streams {
             },
             send_credit: SendCredit::default(),
             peer_stream_data: 0,
-            receive_credit: ReceiveCredit::of_connection(config.max_data),
+            receive_credit: ReceiveCredit::new(config.max_data),
             is_credit_untold: false,
             scheduler: Scheduler::default(),
             pool: PagePool::default(),

@@ -11,7 +11,7 @@ struct Bench {
 
 impl Bench {
     fn new(stream_window: u64, connection_window: u64) -> Self {
-        let connection = ReceiveCredit::of_connection(connection_window);
+        let connection = ReceiveCredit::new(connection_window);
         Self { half: ReceiveHalf::new(stream_window), pool: PagePool::default(), connection }
     }
 
