@@ -15,8 +15,8 @@
 //! - `RTTmin` slides over ten seconds. If no round trip saw an empty queue for five seconds, the controller yields for two round trips, so
 //!   that its own queue is never mistaken for the path. An experiment on loss takes longer.
 //! - Slow start ends at loss in three cases: more is lost than the path loses by itself while delay changes, much more is lost and hardly
-//!   more arrives, or the breaker trips. A burst of losses without delay does not end it. If the breaker ends it on a long path and many packets then
-//!   arrive without a loss, it begins again ([`Restart`]).
+//!   more arrives, or the breaker trips. A burst of losses without delay does not end it. If the breaker ends it on a long path, and many packets then
+//!   arrive without a loss or a queue, it begins again ([`Restart`]).
 //! - A timeout leaves half of the window, but between 8 and 32 packets, and the next ones at least 8. Then half of the old window is regained
 //!   quickly, or all of it where the path loses in bursts.
 //! - What a connection exchanges before its first request hardly causes loss. So a timeout then leaves slow start as it was, and losses do not
@@ -30,18 +30,17 @@
 //!         queue seen, full without queue, loss while delay changes, or breaker
 //!   SlowStart ----------------------------------------------------------> Hold <--.
 //!       ^                                                                |  ^  |   | timeout: half or all of the window
-//!       | timeout                   four back-offs and still a queue:    |  |  '---'  is regained by doubling
-//!       '--- in SlowStart           another flow causes it               v  | the queue is gone
-//!                                                                      Compete: grows as CUBIC; backs off at loss and when others
-//!                                                                               do
+//!       | timeout in SlowStart, or  four back-offs and still a queue:    |  |  '---'  is regained by doubling
+//!       '--- in Hold: many packets  another flow causes it               v  | the queue is gone
+//!            without a loss, after                                     Compete: grows as CUBIC; backs off at loss and when others
+//!            the breaker                                                        do
 //! ```
 //!
 //! A back-off is also an experiment: a queue that does not react to it at all is not a queue but a longer path, and becomes the new base
 //! ([`effect`]). A large window is then what the longer path carries. Among many flows a full queue does not react either. So the base rises only
 //! while there is no more loss than the path's own, or for a large window than before the queue, and not soon after competing, not even by age,
-//! unless the queue stays the same while a large window shrinks ([`Still`]). On a
-//! path with much noise, a [`Push`] tests this first: if sending more makes more arrive, the delay was not a queue. Nor was it one if
-//! sending less makes less arrive.
+//! unless the queue stays the same while a large window shrinks ([`Still`]). On a path with much noise, a [`Push`] tests this first: if sending more
+//! makes more arrive, the delay was not a queue. Nor was it one if sending less makes less arrive.
 
 use core::time::Duration;
 
@@ -103,10 +102,12 @@ const INITIAL_WINDOW: f64 = 32.0;
 /// Minimum number of tokens: one packet in twenty round trips, which the pacer spreads.
 const TOKENS_MIN: f64 = 0.05;
 
-/// Minimum number of samples of a stretch. Of this many, noise spares at least one, unless it exceeds the round trip. In slow start the queue grows as
-/// fast as the link sends, so a stretch has at most the second number.
+/// Minimum number of samples of a stretch. Of this many, noise spares at least one, unless it exceeds the round trip.
 const STRETCH_SAMPLES: u32 = 16;
+
+/// In slow start the queue may grow as fast as the link sends, so that so many samples are enough, of at least so many ACKs.
 const STRETCH_SAMPLES_GROWING: u32 = 64;
+const STRETCH_ACKS: u32 = 4;
 
 /// The pacer runs slightly ahead of the window, which is the limit.
 const PACING_GAIN: f64 = 1.15;
@@ -323,10 +324,11 @@ impl Steady {
 
     /// The latest samples, if they are enough for a stretch.
     fn whole_stretch(&self) -> Option<&Tally> {
-        let is_growing = matches!(self.mode, Mode::SlowStart(_));
-        let most = if is_growing { STRETCH_SAMPLES_GROWING } else { u32::MAX };
-        let wanted = (self.tokens as u32 / 8).clamp(STRETCH_SAMPLES, most);
-        Some(&self.recent).filter(|recent| recent.acked >= wanted)
+        let recent = &self.recent;
+        let is_growing = matches!(self.mode, Mode::SlowStart(_)) && recent.samples.count() >= STRETCH_ACKS;
+        let is_early = is_growing && recent.acked >= STRETCH_SAMPLES_GROWING;
+        let is_usual = recent.acked >= STRETCH_SAMPLES.max(self.tokens as u32 / 8);
+        (is_early || is_usual).then_some(recent)
     }
 
     fn begin_round(&mut self, largest_sent: PacketNumber) -> Tally {
@@ -421,8 +423,8 @@ impl Steady {
         };
         let step = hold.on_round(self.tokens, &seen);
         self.mode = Mode::Hold(hold);
-        if !matches!(step, Step::Stay) {
-            self.restart.on_queue();
+        if matches!(step, Step::BackOff(_) | Step::QueueIsNotOurs(_)) {
+            self.restart.forbid();
         }
         match step {
             Step::Stay => {}
@@ -509,12 +511,14 @@ impl Controller for Steady {
             self.base.full_size().on_packet(acked.now, rtt.latest, fills_datagram);
             if self.ack_at.replace(acked.now) != Some(acked.now) {
                 self.tally.samples.push(rtt.latest);
+                self.recent.samples.push(rtt.latest);
             }
         }
         if acked.ecn_ce {
             if let Mode::SlowStart(start) = self.mode {
                 self.leave_slow_start(acked, &start);
             }
+            self.restart.forbid();
             self.back_off_once(acked.number, acked.largest_sent, BACK_OFF_MARK);
         } else {
             match self.mode {

@@ -24,7 +24,7 @@ const CTCP_CONSTANT_ALPHA: Algorithm = Algorithm::new(&AlgorithmSpec {
 });
 
 /// A path of 20 ms with some queue.
-fn rtt(queue_millis: u64) -> RttView {
+pub(super) fn rtt(queue_millis: u64) -> RttView {
     let (base, now) = (Duration::from_millis(20), Duration::from_millis(20 + queue_millis));
     RttView {
         latest: now,
@@ -37,7 +37,7 @@ fn rtt(queue_millis: u64) -> RttView {
 }
 
 /// An acknowledgement over such a path.
-fn acked(number: u64, largest_sent: u64, queue_millis: u64) -> Acked {
+pub(super) fn acked(number: u64, largest_sent: u64, queue_millis: u64) -> Acked {
     Acked {
         now: Instant::from_millis(number),
         number: PacketNumber(number),
@@ -55,7 +55,7 @@ fn acked(number: u64, largest_sent: u64, queue_millis: u64) -> Acked {
 }
 
 /// A loss over such a path.
-fn lost(number: u64, largest_sent: u64, rtt: RttView) -> Lost {
+pub(super) fn lost(number: u64, largest_sent: u64, rtt: RttView) -> Lost {
     Lost {
         now: Instant::from_millis(number),
         number: PacketNumber(number),

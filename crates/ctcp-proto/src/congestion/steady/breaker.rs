@@ -36,7 +36,7 @@ const LEAST: f64 = 2.0;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flow {
     pub(super) window: f64,
-    /// It is in slow start, and no flight of at least half of the window has timed out.
+    /// It is in its first slow start, and no flight of at least half of the window has timed out.
     pub(super) is_beginning: bool,
     /// Its window has never been full, and no such flight has timed out.
     pub(super) is_unused: bool,

@@ -62,6 +62,7 @@ impl Steady {
         let time = self.base.empty(&acked.rtt) + self.target(&acked.rtt) / 2;
         if self.limit_to(self.delivered_in(time)) {
             self.regain = None;
+            self.restart.forbid();
             // What arrives next was sent with the window from before.
             hold.on_congestion();
             hold.slow_down();

@@ -73,7 +73,9 @@ impl Steady {
             self.has_lost_flight || self.before_timeout.is_some_and(|before| before.was_used);
         let flow = Flow {
             window: self.tokens,
-            is_beginning: matches!(self.mode, Mode::SlowStart(_)) && !has_lost_flight,
+            is_beginning: matches!(self.mode, Mode::SlowStart(_))
+                && !has_lost_flight
+                && !self.restart.has_begun(),
             is_unused: !self.has_filled_window && !has_lost_flight,
             is_queued: self.is_queued,
         };
@@ -91,6 +93,7 @@ impl Steady {
             Some(Verdict::Ours) => {
                 self.careful_until = Some(fate.now + CAREFUL);
                 self.regain = None;
+                self.restart.forbid();
                 self.limit_to(self.rtt.and_then(|rtt| self.delivered_in(self.base.empty(&rtt))));
                 if let Mode::Hold(hold) = &mut self.mode {
                     hold.slow_down();
@@ -130,6 +133,9 @@ impl Steady {
         let is_hidden = is_settled && (is_noise || is_shown);
         // As CUBIC does, unless that was not enough.
         let is_soft = is_hidden && !self.ceiling.is_recent();
+        if self.is_queued || is_hidden {
+            self.restart.forbid();
+        }
         let before = self.tokens;
         let beta = if is_soft { BACK_OFF_OVERFLOW } else { BACK_OFF_HARDEST };
         let held =
@@ -147,7 +153,8 @@ impl Steady {
         // The window may be far larger than what arrives.
         self.limit_to(delivered);
         if let Mode::SlowStart(start) = self.mode {
-            self.restart.on_trip(!self.is_queued);
+            let is_moving = self.rtt.is_some_and(|rtt| self.tally.is_moving(rtt.minimum));
+            self.restart.on_trip(!self.is_queued && !is_moving);
             self.learn_from(&start);
             // What is in flight was sent too fast, as at the other ends of slow start. A small window may be one of many.
             if before >= LARGE {
@@ -236,6 +243,7 @@ impl Steady {
     pub(super) fn answer_loss(&mut self, lost: &Lost) {
         let rtt = &lost.rtt;
         self.tally.on_loss(lost.number);
+        self.restart.on_trouble();
         let is_calm = self.is_calm_loss(lost);
         self.on_fate(Fate { now: lost.now, number: lost.number, is_lost: true, is_calm }, lost.largest_sent);
         if let Mode::SlowStart(_) = self.mode {

@@ -1,12 +1,15 @@
 //! A second slow start on a long path.
 //!
 //! A burst of losses in the first flights looks like a link that is far too narrow, so the breaker ends slow start with a small window. From
-//! there the window grows by at most an eighth in a round trip, which takes a minute on a long fast path. If many packets then arrive without a
-//! loss, and no queue made the window smaller, the burst has said nothing about the link, and slow start begins again.
+//! there the window grows by at most an eighth in a round trip, which takes a quarter of a minute on a long fast path. If enough packets then arrive
+//! without a loss, the burst has said nothing about the link, and slow start begins again.
 //!
-//! Among many flows in a full queue, the same many packets hardly ever arrive without a loss. Each time, four times as many are asked for, so that a
-//! short queue that no delay shows is overflowed only a few times.
+//! A queue or other congestion forbids it. Among many flows in a full queue, so many packets hardly ever arrive without a loss. Each time, four times as
+//! many are asked for, and a large window is left alone: a short queue that no delay shows is overflowed only a few times.
+//!
+//! The second slow start is no blank page: the breaker tolerates no more than after slow start, and the first round trips count as known.
 
+use super::loss::LARGE;
 use super::slow_start::{LONG_PATH, SlowStart};
 use super::tally::Tally;
 use super::{Acked, Mode, Steady};
@@ -21,13 +24,14 @@ const GROWTH: u32 = 4;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Restart {
     is_possible: bool,
+    has_begun: bool,
     clear: u32,
     wanted: u32,
 }
 
 impl Default for Restart {
     fn default() -> Self {
-        Self { is_possible: false, clear: 0, wanted: CLEAR_MIN }
+        Self { is_possible: false, has_begun: false, clear: 0, wanted: CLEAR_MIN }
     }
 }
 
@@ -37,36 +41,52 @@ impl Restart {
         *self = Self { is_possible: without_queue, clear: 0, ..*self };
     }
 
-    /// A queue made the window smaller.
-    pub(super) fn on_queue(&mut self) {
+    /// A packet was lost, or a queue was seen.
+    pub(super) fn on_trouble(&mut self) {
+        self.clear = 0;
+    }
+
+    /// The window became smaller for a queue or for congestion.
+    pub(super) fn forbid(&mut self) {
         self.is_possible = false;
     }
 
-    /// A round trip with a window of `tokens` is over in which so many packets arrived; 0 if it had losses or a queue. Returns whether slow start
-    /// begins again.
-    fn on_round(&mut self, arrived: u32, tokens: f64) -> bool {
-        self.clear = if arrived > 0 { self.clear.saturating_add(arrived) } else { 0 };
+    /// Whether slow start has begun again, at least once.
+    pub(super) fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
+    /// So many packets arrived in a round trip without trouble, with a window of `tokens`. Returns whether slow start begins again.
+    fn on_arrivals(&mut self, packets: u32, tokens: f64) -> bool {
+        self.clear = self.clear.saturating_add(packets);
         let is_enough = self.clear >= self.wanted && f64::from(self.clear) >= 2.0 * tokens;
-        let begins = self.is_possible && is_enough;
+        let begins = self.is_possible && is_enough && tokens < LARGE;
         if begins {
-            *self = Self { is_possible: false, clear: 0, wanted: self.wanted.saturating_mul(GROWTH) };
+            let wanted = self.clear.max(self.wanted).saturating_mul(GROWTH);
+            *self = Self { is_possible: false, has_begun: true, clear: 0, wanted };
         }
         begins
     }
 }
 
 impl Steady {
-    /// A round trip is over. Returns whether slow start begins again.
+    /// A round trip is over. Returns whether slow start begins again. What is sent for an experiment says nothing about more.
     pub(super) fn restarts(&mut self, acked: &Acked, round: &Tally) -> bool {
+        if self.is_queued || acked.is_app_limited {
+            self.restart.on_trouble();
+        }
         let is_long = self.base.empty(&acked.rtt) >= LONG_PATH;
-        let is_used = matches!(self.mode, Mode::Hold(_)) && !acked.is_app_limited;
-        let is_clear = is_long && is_used && !self.is_queued && round.lost == 0;
-        let begins = self.restart.on_round(if is_clear { round.acked } else { 0 }, self.tokens);
+        let is_testing = self.yielding.is_some() || self.push.is_running();
+        let counts = is_long && !is_testing && !acked.is_app_limited && !self.is_queued;
+        if !counts || !matches!(self.mode, Mode::Hold(_)) {
+            return false;
+        }
+        let arrived = if round.lost == 0 { round.acked } else { 0 };
+        let begins = self.restart.on_arrivals(arrived, self.tokens);
         if begins {
-            self.yielding = None;
-            self.origin.abandon();
+            self.regain = None;
             self.push.abandon();
-            self.mode = Mode::SlowStart(SlowStart::default());
+            self.mode = Mode::SlowStart(SlowStart::again(self.origin.seen()));
         }
         begins
     }
@@ -74,11 +94,24 @@ impl Steady {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use core::time::Duration;
 
-    /// In which of these round trips, in each of which so many packets arrived, slow start begins again with a window of 20 packets.
+    use super::super::hold::Hold;
+    use super::*;
+    use crate::PacketNumber;
+    use crate::congestion::Controller;
+    use crate::congestion::tests::{acked, lost, rtt};
+    use crate::recovery::rtt::RttView;
+
+    /// In which of these round trips, in each of which so many packets arrived, slow start begins again with a window of 20 packets; 0 stands for
+    /// losses.
     fn begins(restart: &mut Restart, arrived: &[u32]) -> Option<usize> {
-        arrived.iter().position(|&arrived| restart.on_round(arrived, 20.0))
+        arrived.iter().position(|&arrived| {
+            if arrived == 0 {
+                restart.on_trouble();
+            }
+            restart.on_arrivals(arrived, 20.0)
+        })
     }
 
     #[test]
@@ -88,6 +121,7 @@ mod tests {
         restart.on_trip(true);
         assert_eq!(begins(&mut restart, &[20, 0, 20, 19, 1]), Some(4));
         assert_eq!(begins(&mut restart, &[20; 9]), None, "only once");
+        assert!(restart.has_begun());
     }
 
     #[test]
@@ -99,16 +133,61 @@ mod tests {
                 begins(&mut restart, &[16; 64])
             })
             .collect();
-        assert_eq!(after, [Some(2), Some(7), Some(31)], "40, 128 and 512 packets");
+        assert_eq!(after, [Some(2), Some(11), Some(47)], "48, 192 and 768 packets");
     }
 
     #[test]
-    fn slow_start_stays_over_if_there_was_a_queue() {
+    fn slow_start_stays_over_after_a_queue_and_with_a_large_window() {
         let mut restart = Restart::default();
         restart.on_trip(false);
         assert_eq!(begins(&mut restart, &[20; 9]), None);
         restart.on_trip(true);
-        restart.on_queue();
+        restart.forbid();
         assert_eq!(begins(&mut restart, &[20; 9]), None);
+        restart.on_trip(true);
+        assert!(!restart.on_arrivals(1_000, LARGE));
+        assert!(restart.on_arrivals(1_000, LARGE - 1.0));
+    }
+
+    /// Whether slow start begins again after a round trip of so many milliseconds with a window of 20 packets.
+    fn begins_after(millis: u64, change: impl FnOnce(&mut Steady, &mut Acked, &mut Tally)) -> bool {
+        let minimum = Duration::from_millis(millis);
+        let view = RttView { minimum, minimum_ever: minimum, standing: minimum, ..rtt(0) };
+        let mut acked = Acked { rtt: view, ..acked(100, 130, 0) };
+        let (mut steady, mut round) = (Steady::new(1_472), Tally::default());
+        steady.tokens = 20.0;
+        steady.mode = Mode::Hold(Hold::after_trip());
+        steady.restart.on_trip(true);
+        (0..40).for_each(|_| round.on_packet(minimum));
+        change(&mut steady, &mut acked, &mut round);
+        steady.restarts(&acked, &round)
+    }
+
+    #[test]
+    fn only_a_full_round_trip_of_a_long_path_without_trouble_counts() {
+        assert!(begins_after(150, |_, _, _| ()));
+        assert!(!begins_after(149, |_, _, _| ()), "a short path");
+        assert!(!begins_after(150, |_, acked, _| acked.is_app_limited = true));
+        assert!(!begins_after(150, |steady, _, _| steady.is_queued = true));
+        assert!(!begins_after(150, |steady, _, _| steady.yielding = Some(0)));
+        assert!(!begins_after(150, |_, _, round| round.on_loss(PacketNumber(7))));
+        assert!(!begins_after(150, |steady, _, _| steady.mode = Mode::SlowStart(SlowStart::default())));
+        let mark = |steady: &mut Steady| steady.on_ack(&Acked { ecn_ce: true, ..acked(1, 2, 0) });
+        assert!(!begins_after(150, |steady, _, _| mark(steady)), "a mark");
+    }
+
+    #[test]
+    fn a_loss_counts_though_its_round_trip_has_no_sample() {
+        let begins = |lose: bool| {
+            begins_after(150, |steady, _, round| {
+                assert!(!steady.restart.on_arrivals(28, 20.0));
+                if lose {
+                    steady.on_loss(&lost(50, 130, rtt(0)));
+                }
+                *round = Tally::default();
+                (0..12).for_each(|_| round.on_packet(Duration::from_millis(150)));
+            })
+        };
+        assert!(begins(false) && !begins(true));
     }
 }

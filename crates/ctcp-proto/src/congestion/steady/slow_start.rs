@@ -78,6 +78,12 @@ pub(super) struct SlowStart {
 }
 
 impl SlowStart {
+    /// One that begins again on a path that loses the fraction `loss` by itself. The delivery rate is known, so a queue counts from the first round trip
+    /// on.
+    pub(super) fn again(loss: f64) -> Self {
+        Self { rounds: 2, least_loss: Some(loss), ..Self::default() }
+    }
+
     /// The path's own loss: that of all round trips without a trend but the last, or else the lowest of any round trip without a queue.
     pub(super) fn least_loss(&self) -> f64 {
         let (acked, lost) = if self.first_round_measures_loss() { self.calm } else { self.calm_before };
@@ -239,6 +245,7 @@ impl Steady {
 mod tests {
     use super::*;
     use crate::PacketNumber;
+    use crate::congestion::tests::{acked, rtt};
 
     const BASE: Duration = Duration::from_millis(20);
 
@@ -261,32 +268,6 @@ mod tests {
         start
     }
 
-    /// An acknowledgement on a path of [`BASE`] with so much variance of its samples.
-    fn acked(variance: Duration) -> Acked {
-        let rtt = RttView {
-            latest: BASE,
-            smoothed: BASE,
-            variance,
-            minimum: BASE,
-            minimum_ever: BASE,
-            standing: BASE,
-        };
-        Acked {
-            now: ctcp_base::Instant::ZERO,
-            number: PacketNumber(100),
-            sent_time: ctcp_base::Instant::ZERO,
-            sample: None,
-            size: 1_000,
-            in_flight: 30,
-            largest_sent: PacketNumber(130),
-            rtt,
-            loss_average: 0.0,
-            is_app_limited: false,
-            delivery_rate: None,
-            ecn_ce: false,
-        }
-    }
-
     #[test]
     fn a_queue_that_grows_between_few_acks_is_no_noise() {
         let waits = |samples: &mut dyn Iterator<Item = u64>| {
@@ -297,7 +278,8 @@ mod tests {
             }
             recent.on_packet(BASE + Duration::from_millis(5));
             let mut start = SlowStart { rounds: 2, ..SlowStart::default() };
-            start.on_ack(&acked(Duration::from_millis(4)), &growing, Some(&recent), None);
+            let rtt = RttView { variance: Duration::from_millis(4), ..rtt(0) };
+            start.on_ack(&Acked { rtt, ..acked(100, 130, 0) }, &growing, Some(&recent), None);
             start.waits()
         };
         assert!(waits(&mut (0..8).map(|step| 20 + step)), "a trend");
