@@ -93,7 +93,7 @@ impl Steady {
             Some(Verdict::Ours) => {
                 self.careful_until = Some(fate.now + CAREFUL);
                 self.regain = None;
-                self.restart.forbid();
+                self.restart.on_trouble();
                 self.limit_to(self.rtt.and_then(|rtt| self.delivered_in(self.base.empty(&rtt))));
                 if let Mode::Hold(hold) = &mut self.mode {
                     hold.slow_down();
