@@ -4,7 +4,7 @@
 //! there the window grows by at most an eighth in a round trip, which takes a quarter of a minute on a long fast path. If enough packets then arrive
 //! without a loss, the burst has said nothing about the link, and slow start begins again.
 //!
-//! A queue or other congestion forbids it. Among many flows in a full queue, so many packets hardly ever arrive without a loss. Each time, four times as
+//! A back-off at a queue and other congestion forbid it. Among many flows in a full queue, so many packets hardly ever arrive without a loss. Each time, four times as
 //! many are asked for, and a large window is left alone: a short queue that no delay shows is overflowed only a few times.
 //!
 //! The second slow start is no blank page: the breaker tolerates no more than after slow start, and the first round trips count as known.
