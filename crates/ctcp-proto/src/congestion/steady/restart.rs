@@ -4,8 +4,8 @@
 //! there the window grows by at most an eighth in a round trip, which takes a quarter of a minute on a long fast path. If enough packets then arrive
 //! without a loss, the burst has said nothing about the link, and slow start begins again.
 //!
-//! A back-off at a queue and other congestion forbid it. Among many flows in a full queue, so many packets hardly ever arrive without a loss. Each time, four times as
-//! many are asked for, and a large window is left alone: a short queue that no delay shows is overflowed only a few times.
+//! A back-off at a queue and other congestion forbid it. Among many flows in a full queue, so many packets hardly ever arrive without a loss. Each
+//! time, four times as many are asked for, and a large window is left alone: a short queue that no delay shows is overflowed only a few times.
 //!
 //! The second slow start is no blank page: the breaker tolerates no more than after slow start, and the first round trips count as known.
 
@@ -70,15 +70,15 @@ impl Restart {
 }
 
 impl Steady {
-    /// A round trip is over. Returns whether slow start begins again. What is sent for an experiment says nothing about more.
+    /// A round trip is over. Returns whether slow start begins again. An experiment sends too little or too much to count.
     pub(super) fn restarts(&mut self, acked: &Acked, round: &Tally) -> bool {
         if self.is_queued || acked.is_app_limited {
             self.restart.on_trouble();
+            return false;
         }
         let is_long = self.base.empty(&acked.rtt) >= LONG_PATH;
         let is_testing = self.yielding.is_some() || self.push.is_running();
-        let counts = is_long && !is_testing && !acked.is_app_limited && !self.is_queued;
-        if !counts || !matches!(self.mode, Mode::Hold(_)) {
+        if !is_long || is_testing || !matches!(self.mode, Mode::Hold(_)) {
             return false;
         }
         let arrived = if round.lost == 0 { round.acked } else { 0 };
@@ -152,13 +152,20 @@ mod tests {
     /// Whether slow start begins again after a round trip of so many milliseconds with a window of 20 packets.
     fn begins_after(millis: u64, change: impl FnOnce(&mut Steady, &mut Acked, &mut Tally)) -> bool {
         let minimum = Duration::from_millis(millis);
-        let view = RttView { minimum, minimum_ever: minimum, standing: minimum, ..rtt(0) };
+        let view = RttView {
+            latest: minimum,
+            smoothed: minimum,
+            variance: Duration::ZERO,
+            minimum,
+            minimum_ever: minimum,
+            standing: minimum,
+        };
         let mut acked = Acked { rtt: view, ..acked(100, 130, 0) };
         let (mut steady, mut round) = (Steady::new(1_472), Tally::default());
         steady.tokens = 20.0;
         steady.mode = Mode::Hold(Hold::after_trip());
         steady.restart.on_trip(true);
-        (0..40).for_each(|_| round.on_packet(minimum));
+        (0..48).for_each(|_| round.on_packet(minimum));
         change(&mut steady, &mut acked, &mut round);
         steady.restarts(&acked, &round)
     }
@@ -172,8 +179,12 @@ mod tests {
         assert!(!begins_after(150, |steady, _, _| steady.yielding = Some(0)));
         assert!(!begins_after(150, |_, _, round| round.on_loss(PacketNumber(7))));
         assert!(!begins_after(150, |steady, _, _| steady.mode = Mode::SlowStart(SlowStart::default())));
-        let mark = |steady: &mut Steady| steady.on_ack(&Acked { ecn_ce: true, ..acked(1, 2, 0) });
-        assert!(!begins_after(150, |steady, _, _| mark(steady)), "a mark");
+        let after_ack = |ecn_ce| {
+            begins_after(150, |steady, acked, _| {
+                steady.on_ack(&Acked { ecn_ce, number: PacketNumber(99), ..*acked })
+            })
+        };
+        assert!(after_ack(false) && !after_ack(true), "a mark");
     }
 
     #[test]
