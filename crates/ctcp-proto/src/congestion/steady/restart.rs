@@ -181,7 +181,7 @@ mod tests {
         assert!(!begins_after(150, |steady, _, _| steady.mode = Mode::SlowStart(SlowStart::default())));
         let after_ack = |ecn_ce| {
             begins_after(150, |steady, acked, _| {
-                steady.on_ack(&Acked { ecn_ce, number: PacketNumber(99), ..*acked })
+                steady.on_ack(&Acked { ecn_ce, number: PacketNumber(99), ..*acked });
             })
         };
         assert!(after_ack(false) && !after_ack(true), "a mark");
