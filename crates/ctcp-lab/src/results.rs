@@ -9,6 +9,7 @@
 //!   data/demo-*.json         ctcp demo --json   ->  the block in README.md
 //! ```
 
+mod networks;
 mod paths;
 mod profiles;
 mod random;
@@ -158,11 +159,13 @@ fn comparisons(results: &Path) -> Result<Vec<Page>, CliError> {
             // A table for each quantity would be hard to read.
             "profiles" => profiles::page(&summary),
             "random" => random::page(&summary),
+            "networks" => networks::page(&summary),
+            "network-requests" => networks::requests_page(&summary),
             _ => RecordedComparison::parse(&json).map_err(|error| wrong(&file, &error))?.markdown(),
         };
         let mut page = format!("# Alongside other transports: {name}\n\n{BANNER}{text}");
         page += &paths::promises_section(&summary)
-            .filter(|_| !matches!(name, "profiles" | "random"))
+            .filter(|_| !matches!(name, "profiles" | "random" | "networks" | "network-requests"))
             .unwrap_or_default();
         if name == PATHS {
             pages.push((results.join("paths.svg"), paths::svg(&summary)));

@@ -39,7 +39,7 @@ pub(crate) struct TestbedArgs {
     /// With `compare`: peers by name, divided by commas (default: all that are installed)
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     peers: Vec<String>,
-    /// With `compare`: some of goodput, long, beside, requests, stream, latency, mixed, datagrams, paths, path-requests, path-stream, shared, profiles, relays and random, divided by commas (default: all)
+    /// With `compare`: some of goodput, long, beside, requests, stream, latency, mixed, datagrams, paths, path-requests, path-stream, shared, profiles, relays, random, networks and network-requests, divided by commas (default: all)
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     tests: Vec<String>,
     /// With `compare`: some of each test's losses, such as 0.01,0.2 (default: all)

@@ -12,6 +12,7 @@ mod contestant;
 mod derived;
 mod measure;
 mod metric;
+mod networks;
 mod paths;
 mod profiles;
 mod random;
@@ -30,6 +31,7 @@ use crate::testbed::{Record, Testbed};
 pub use cell::{Cell, Condition, Test};
 pub use contestant::{Contestant, PEER_NAMES};
 pub use metric::Metric;
+pub use networks::DrawnNetwork;
 
 use contestant::present;
 use derived::ratios;

@@ -1,4 +1,4 @@
-//! What the pages of several and of random paths read from the JSON of a comparison.
+//! What the pages of several and of random paths and of drawn networks read from the JSON of a comparison.
 
 use serde::Deserialize;
 
@@ -27,6 +27,10 @@ pub(super) struct Row {
     pub(super) scenario: String,
     pub(super) statistic: String,
     pub(super) loss: f64,
+    #[serde(default)]
+    pub(super) rate_bps: f64,
+    #[serde(default)]
+    pub(super) rtt_ms: f64,
     values: Vec<Option<Value>>,
 }
 
@@ -67,6 +71,12 @@ impl Row {
         self.split() == (quantity, network)
     }
 
+    /// Whether it is another quantity on the same network.
+    pub(super) fn is_on_network_of(&self, other: &Self) -> bool {
+        let place = |row: &Self| (row.rate_bps, row.rtt_ms, row.loss);
+        self.split().1 == other.split().1 && place(self) == place(other)
+    }
+
     /// The quantity and the network. A percentile belongs to the quantity: `delivery, p99`.
     pub(super) fn split(&self) -> (&str, &str) {
         let is_percentile = |rest: &str| {
@@ -90,6 +100,8 @@ mod tests {
             scenario: scenario.to_owned(),
             statistic: "median".to_owned(),
             loss: 0.0,
+            rate_bps: 0.0,
+            rtt_ms: 0.0,
             values: Vec::new(),
         };
         assert_eq!(of("delivery, p99, 1 + 2 Mbit/s, 3 ms").split(), ("delivery, p99", "1 + 2 Mbit/s, 3 ms"));

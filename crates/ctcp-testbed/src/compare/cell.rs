@@ -7,6 +7,7 @@ use ctcp_netem::{LinkConfig, LossModel, PathConfig};
 use ctcp_repro::comparison::{BURST, JITTER};
 use ctcp_repro::random_path::RandomPath;
 
+use super::networks::{self, DrawnNetwork};
 use super::paths::{paths, shared};
 use super::profiles::PROFILES;
 use super::random;
@@ -57,6 +58,10 @@ pub enum Test {
     Relays,
     /// A download on paths drawn at random.
     Random,
+    /// A download on networks drawn from all combinations of rate, round-trip time, loss and noise.
+    Networks,
+    /// Requests on other networks drawn so: the first one of a tunnel, and consecutive ones.
+    NetworkRequests,
 }
 
 /// What distinguishes the cells of a test besides the loss rate.
@@ -104,6 +109,8 @@ pub enum Condition {
     SideBySide,
     /// A path drawn from this seed.
     Drawn(u64),
+    /// A network drawn from all combinations.
+    Network(DrawnNetwork),
 }
 
 /// A test on a network.
@@ -119,7 +126,7 @@ pub struct Cell {
 
 impl Test {
     /// All tests, in the order of the report.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         Self::Goodput,
         Self::Long,
         Self::Beside,
@@ -135,6 +142,8 @@ impl Test {
         Self::Profiles,
         Self::Relays,
         Self::Random,
+        Self::Networks,
+        Self::NetworkRequests,
     ];
 
     /// The name on the command line.
@@ -156,6 +165,8 @@ impl Test {
             Self::Profiles => "profiles",
             Self::Relays => "relays",
             Self::Random => "random",
+            Self::Networks => "networks",
+            Self::NetworkRequests => "network-requests",
         }
     }
 
@@ -194,6 +205,7 @@ impl Condition {
             Self::ThreeHops => "two relays, three hops that lose a quarter, a half and all of it",
             Self::SideBySide => "two relays side by side",
             Self::Drawn(seed) => return format!("path {seed}"),
+            Self::Network(network) => return network.name(),
         };
         name.to_owned()
     }
@@ -243,6 +255,9 @@ impl Cell {
     fn path(&self, loss: LossModel) -> PathConfig {
         if let Condition::Drawn(seed) = self.condition {
             return RandomPath::draw(seed).config();
+        }
+        if let Condition::Network(network) = self.condition {
+            return network.path(Probability::new(self.loss).expect("a probability"));
         }
         let (rate, rtt) = self.test.path();
         let rate = if self.condition == Condition::Fast { Rate::from_megabits_per_second(100) } else { rate };
@@ -367,7 +382,15 @@ fn rows(test: Test, quick: bool) -> Vec<(Condition, Vec<f64>)> {
         (Test::Random, quick) => {
             random::paths(quick).map(|path| (Condition::Drawn(path.seed), vec![path.loss])).collect()
         }
+        (Test::Networks, quick) => drawn(&networks::DOWNLOADS, quick),
+        (Test::NetworkRequests, quick) => drawn(&networks::REQUESTS, quick),
     }
+}
+
+/// Rows of networks drawn from these ranges.
+fn drawn(ranges: &networks::Ranges, quick: bool) -> Vec<(Condition, Vec<f64>)> {
+    let drawn = networks::networks(ranges, quick).into_iter();
+    drawn.map(|(network, loss)| (Condition::Network(network), vec![loss])).collect()
 }
 
 #[cfg(test)]
@@ -398,7 +421,9 @@ mod tests {
                 .map(|cell| {
                     assert!(cell.plan(1).paths.len() <= PATHS_MAX);
                     let metric = match cell.test {
-                        Test::Requests | Test::PathRequests => Metric::Request(10_000),
+                        Test::Requests | Test::PathRequests | Test::NetworkRequests => {
+                            Metric::Request(10_000)
+                        }
                         Test::Stream | Test::Latency | Test::PathStream => Metric::Undelivered,
                         Test::Mixed => Metric::StreamAlone(990),
                         Test::Datagrams => Metric::Late,

@@ -33,6 +33,8 @@ pub enum Metric {
     Cpu,
     /// The time from before the connection request to the last of this many bytes.
     Request(u64),
+    /// The same for the first request of a tunnel that is up.
+    ColdRequest(u64),
     /// The latency, from due to delivered, that this many of 1000 messages did not exceed.
     Delivery(u16),
     /// The share of messages that were not delivered.
@@ -88,8 +90,8 @@ impl Metric {
             Self::SentPerByte => "bytes sent per byte".to_owned(),
             Self::FirstHop => "bytes sent on the first hop per byte, times 1 - p".to_owned(),
             Self::Cpu => "CPU per GB".to_owned(),
-            Self::Request(bytes) if bytes >= 1_000_000 => format!("request of {} MB", bytes / 1_000_000),
-            Self::Request(bytes) => format!("request of {} KB", bytes / 1_000),
+            Self::Request(bytes) => format!("request of {}", size(bytes)),
+            Self::ColdRequest(bytes) => format!("first request of {}", size(bytes)),
             Self::Delivery(thousandths) => format!("delivery, p{}", f64::from(thousandths) / 10.0),
             Self::Undelivered => "messages not delivered".to_owned(),
             Self::Late => format!("messages lost or later than {} ms", DEADLINE.as_millis()),
@@ -117,7 +119,7 @@ impl Metric {
             | Self::DownloadBeside => "share of the link",
             Self::SentPerByte | Self::FirstHop => "bytes/byte",
             Self::Cpu => "s/GB",
-            Self::Request(_) => "s",
+            Self::Request(_) | Self::ColdRequest(_) => "s",
             Self::Delivery(_) | Self::StreamAlone(_) | Self::StreamBeside(_) => "ms",
             Self::Wasted | Self::Undelivered | Self::Late => "share",
             Self::PacketsPerMessage => "packets/message",
@@ -143,6 +145,7 @@ impl Metric {
                 | Self::FirstHop
                 | Self::Cpu
                 | Self::Request(_)
+                | Self::ColdRequest(_)
                 | Self::Delivery(_)
                 | Self::Undelivered
                 | Self::Late
@@ -156,4 +159,9 @@ impl Metric {
     pub(crate) fn summing(self) -> Summing {
         if matches!(self, Self::Request(_)) { Summing::MedianAndTail } else { Summing::Median }
     }
+}
+
+/// A number of bytes for people.
+fn size(bytes: u64) -> String {
+    if bytes >= 1_000_000 { format!("{} MB", bytes / 1_000_000) } else { format!("{} KB", bytes / 1_000) }
 }

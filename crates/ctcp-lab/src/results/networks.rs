@@ -1,0 +1,253 @@
+//! The pages of drawn networks: one row for each, and in how many the first peer keeps what is asked of it.
+
+use core::fmt::Write;
+
+use super::summary::{Row, Summary};
+
+/// Up to this loss the first peer is to have the best goodput but for a small part, above it the best.
+const LOSS_WITH_EQUALS: f64 = 0.02;
+const SAME: f64 = 0.98;
+
+/// How scenarios name drawn networks.
+const NAMED: &str = "drawn network with ";
+
+/// A request may take this much longer than with the best other peer, in seconds or relative to it.
+const LATER_S: f64 = 0.001;
+const LATER: f64 = 1.02;
+
+/// Bytes that may be sent for each byte, times 1 - p. Headers are about a twentieth.
+const EXCESS_MAX: f64 = 1.08;
+
+/// A network, with the goodput of each peer and the excess of the first one.
+struct Network<'s> {
+    row: &'s Row,
+    shares: Vec<Option<f64>>,
+    excess: Option<f64>,
+}
+
+impl Network<'_> {
+    fn best(&self) -> f64 {
+        self.shares.iter().flatten().copied().fold(0.0, f64::max)
+    }
+
+    /// The goodput of the first peer over that of the best one of the others.
+    fn of_best_other(&self) -> Option<f64> {
+        let (first, others) = self.shares.split_first()?;
+        let best = others.iter().flatten().copied().fold(0.0, f64::max);
+        Some((*first)? / best).filter(|_| best > 0.0)
+    }
+}
+
+fn networks(summary: &Summary) -> Vec<Network<'_>> {
+    let of = |quantity: &'static str| {
+        summary.rows.iter().filter(move |row| row.statistic == "median" && row.split().0 == quantity)
+    };
+    let network = |row| -> Network<'_> {
+        let shares = summary.peers.iter().map(|peer| summary.value(row, peer)).collect();
+        let sent = of("bytes sent per byte").find(|sent| sent.is_on_network_of(row));
+        let sent = sent.zip(summary.peers.first()).and_then(|(sent, peer)| summary.value(sent, peer));
+        Network { row, shares, excess: sent.map(|sent| sent * (1.0 - row.loss)) }
+    };
+    of("goodput").map(network).collect()
+}
+
+/// The page without its title.
+pub(super) fn page(summary: &Summary) -> String {
+    let networks = networks(summary);
+    let mut text = format!(
+        "Made by {}: `ctcp-lab testbed compare --tests networks`. Repetitions: {}; each value is their median.\n\n\
+         {} networks, drawn with seed 1 from all combinations of these:\n\n\
+         - 5 Mbit/s and 300 ms; 25 Mbit/s and 20 ms; 100 Mbit/s and 100 ms; 200 Mbit/s and 30 ms, 100 Mbit/s where more than 2 % is lost\n\
+         - loss: 0, 1, 2, 5, 10, 20 and 30 %\n\
+         - independent, in bursts of 5 or of 12 packets, or independent with up to 5, 15 or 30 ms of jitter each way\n\n\
+         Queues hold one bandwidth-delay product. Each download takes 5 s, or 50 round trips if they take longer. Goodput is a share of the link's rate. \
+         Packets are lost before the bottleneck, so loss leaves the rate as it is. *Excess* is bytes sent for each byte, times 1 - p: 1.05 with \
+         headers if nothing is sent in vain.\n",
+        summary.version,
+        summary.repetitions,
+        networks.len(),
+    );
+    text += &promises(&networks);
+    text += &rows(summary, &networks);
+    for failure in &summary.failures {
+        let _ = writeln!(text, "\n- failed: {failure}");
+    }
+    text
+}
+
+/// In how many networks the first peer keeps what is asked of it.
+fn promises(networks: &[Network<'_>]) -> String {
+    let (little, much): (Vec<_>, Vec<_>) =
+        networks.iter().partition(|network| network.row.loss <= LOSS_WITH_EQUALS);
+    let reached = |networks: &[&Network<'_>], least: f64| {
+        networks.iter().filter(|network| network.of_best_other().is_none_or(|ratio| ratio >= least)).count()
+    };
+    let excesses = || networks.iter().filter_map(|network| network.excess);
+    format!(
+        "\n| the first peer | networks | of |\n|---|---|---|\n\
+         | has at least {SAME} of the best goodput of the others, to 2 % loss | {} | {} |\n\
+         | has the best goodput, from 5 % loss on | {} | {} |\n\
+         | has at least {SAME} of the best of the others, from 5 % loss on | {} | {} |\n\
+         | has an excess of at most {EXCESS_MAX} | {} | {} |\n",
+        reached(&little, SAME),
+        little.len(),
+        reached(&much, 1.0),
+        much.len(),
+        reached(&much, SAME),
+        much.len(),
+        excesses().filter(|excess| *excess <= EXCESS_MAX).count(),
+        excesses().count(),
+    )
+}
+
+/// The page of requests without its title.
+pub(super) fn requests_page(summary: &Summary) -> String {
+    let all: Vec<&Row> = summary.rows.iter().filter(|row| row.split().1.starts_with(NAMED)).collect();
+    let of = |row: &Row| -> Vec<Option<f64>> {
+        summary.peers.iter().map(|peer| summary.value(row, peer)).collect()
+    };
+    let is_soon_enough = |row: &Row| {
+        let (first, others) = (of(row)[0], least(&of(row)[1..]));
+        first.zip(others).is_some_and(|(first, best)| first <= (best + LATER_S).max(best * LATER))
+    };
+    let mut text = format!(
+        "Made by {}: `ctcp-lab testbed compare --tests network-requests`. Repetitions: {}; each value is over all of them.\n\n\
+         12 networks, drawn with seed 1 from all combinations of these:\n\n\
+         - 25 Mbit/s and 10 ms; 25 Mbit/s and 100 ms\n\
+         - loss: 0, 1, 5, 10 and 20 %\n\
+         - independent, in bursts of 5 packets, or independent with up to 5 ms of jitter each way\n\n\
+         Seconds from before the connection request to the last byte. A first request is that of a tunnel which has carried a byte before; kernel TCP begins a \
+         connection for every request. Consecutive requests: ten of 10 KB and of 100 KB, three of 1 MB, one of 10 MB. One that does not end counts as its limit of 5, 5, 10 and 20 s, and `-` is a size not tried after that.\n\n\
+         The first peer is at or below the best other one within 2 % or 1 ms in {} of {} rows.\n\n\
+         | Mbit/s | ms | network | loss | request | statistic |",
+        summary.version,
+        summary.repetitions,
+        all.iter().filter(|row| is_soon_enough(row)).count(),
+        all.len(),
+    );
+    for peer in &summary.peers {
+        let _ = write!(text, " {peer} |");
+    }
+    text += "\n|---|---|---|---|---|---|";
+    text += &"---|".repeat(summary.peers.len());
+    text += "\n";
+    for row in all {
+        let request = row.split().0.trim_start_matches("request of ");
+        let _ = write!(text, "| {} | {request} | {} |", place(row), row.statistic);
+        let values = of(row);
+        let best = least(&values);
+        for value in values {
+            let _ = match value {
+                Some(value) if Some(value) == best => write!(text, " **{value:.3}** |"),
+                Some(value) => write!(text, " {value:.3} |"),
+                None => write!(text, " - |"),
+            };
+        }
+        text += "\n";
+    }
+    for failure in &summary.failures {
+        let _ = writeln!(text, "\n- failed: {failure}");
+    }
+    text
+}
+
+fn least(values: &[Option<f64>]) -> Option<f64> {
+    values.iter().flatten().copied().min_by(f64::total_cmp)
+}
+
+/// The columns of a network.
+fn place(row: &Row) -> String {
+    let name = row.split().1.trim_start_matches(NAMED);
+    format!("{:.0} | {:.0} | {name} | {:.0} %", row.rate_bps / 1e6, row.rtt_ms, row.loss * 100.0)
+}
+
+fn rows(summary: &Summary, networks: &[Network<'_>]) -> String {
+    let mut text = "\n## Network by network\n\nGoodput; the best is bold. The last two columns are of the first peer: its goodput over the best one of the others, and its \
+                    excess.\n\n| Mbit/s | ms | network | loss |"
+        .to_owned();
+    for peer in &summary.peers {
+        let _ = write!(text, " {peer} |");
+    }
+    text += " over the best other | excess |\n|---|---|---|---|";
+    text += &"---|".repeat(summary.peers.len() + 2);
+    text += "\n";
+    for network in networks {
+        let _ = write!(text, "| {} |", place(network.row));
+        for share in &network.shares {
+            let _ = match share {
+                Some(share) if *share == network.best() => write!(text, " **{share:.3}** |"),
+                Some(share) => write!(text, " {share:.3} |"),
+                None => write!(text, " - |"),
+            };
+        }
+        let shown = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.3}"));
+        let _ = writeln!(text, " {} | {} |", shown(network.of_best_other()), shown(network.excess));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn networks_are_listed_and_promises_counted() {
+        let row = |quantity: &str, rate: u64, loss: f64, values: &str| {
+            format!(
+                r#"{{"scenario": "{quantity}, drawn network with bursts of 5", "statistic": "median", "loss": {loss}, "rate_bps": {rate}000000, "rtt_ms": 20, "values": {values}}}"#
+            )
+        };
+        let json = format!(
+            r#"{{"version": "1", "repetitions": 1, "peers": ["default", "bbr"], "summary": [{}]}}"#,
+            [
+                row("goodput", 25, 0.01, r#"[{"value": 0.9}, {"value": 0.91}]"#),
+                row("goodput", 5, 0.01, r#"[{"value": 0.9}, {"value": 0.95}]"#),
+                row("goodput", 25, 0.2, r#"[{"value": 0.89}, {"value": 0.9}]"#),
+                row("goodput", 5, 0.2, r#"[{"value": 0.6}, null]"#),
+                row("bytes sent per byte", 25, 0.2, r#"[{"value": 1.3}, {"value": 2}]"#),
+                row("bytes sent per byte", 5, 0.2, r#"[{"value": 1.5}, {"value": 2}]"#),
+            ]
+            .join(", ")
+        );
+        let page = page(&Summary::parse(&json).expect("a summary"));
+        for line in [
+            "others, to 2 % loss | 1 | 2 |",
+            "has the best goodput, from 5 % loss on | 1 | 2 |",
+            "others, from 5 % loss on | 2 | 2 |",
+            "at most 1.08 | 1 | 2 |",
+            "| 25 | 20 | bursts of 5 | 20 % | 0.890 | **0.900** | 0.989 | 1.040 |",
+            "| 5 | 20 | bursts of 5 | 20 % | **0.600** | - | - | 1.200 |",
+            "| 5 | 20 | bursts of 5 | 1 % | 0.900 | **0.950** | 0.947 | - |",
+        ] {
+            assert!(page.contains(line), "{line}\n{page}");
+        }
+    }
+
+    #[test]
+    fn requests_are_listed_and_those_soon_enough_counted() {
+        let row = |quantity: &str, values: &str| {
+            format!(
+                r#"{{"scenario": "{quantity}, drawn network with bursts of 5", "statistic": "p95", "loss": 0.05, "rate_bps": 25000000, "rtt_ms": 10, "values": {values}}}"#
+            )
+        };
+        let json = format!(
+            r#"{{"version": "1", "repetitions": 1, "peers": ["default", "bbr"], "summary": [{}]}}"#,
+            [
+                row("request of 10 KB", r#"[{"value": 0.0209}, {"value": 0.02}]"#),
+                row("request of 1 MB", r#"[{"value": 1.03}, {"value": 1}]"#),
+                row("first request of 1 MB", r#"[{"value": 1.01}, {"value": 1}]"#),
+                row("request of 10 MB", r#"[null, {"value": 9}]"#),
+            ]
+            .join(", ")
+        );
+        let page = requests_page(&Summary::parse(&json).expect("a summary"));
+        for line in [
+            "in 2 of 4 rows",
+            "| 25 | 10 | bursts of 5 | 5 % | 10 KB | p95 | 0.021 | **0.020** |",
+            "| 25 | 10 | bursts of 5 | 5 % | first request of 1 MB | p95 | 1.010 | **1.000** |",
+            "| 10 MB | p95 | - | **9.000** |",
+        ] {
+            assert!(page.contains(line), "{line}\n{page}");
+        }
+    }
+}
