@@ -51,6 +51,15 @@ impl Folder {
         renamed
     }
 
+    /// Removes a file, if it exists.
+    pub(crate) fn remove(&self, name: &str) -> Result<(), CliError> {
+        let file = self.path.join(name);
+        match fs::remove_file(&file) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(cannot_write(&file, &error)),
+            _ => Ok(()),
+        }
+    }
+
     /// Prints the folder of the results, with `--json` to standard error.
     #[expect(clippy::print_stdout, clippy::print_stderr, reason = "the folder is part of the output")]
     pub(crate) fn say(&self, is_json: bool) {

@@ -51,6 +51,9 @@ pub(crate) struct TestbedArgs {
     /// With `compare`: only so many cells of each test, the first ones; a cell is a network with a loss (default: all)
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     cells: Option<String>,
+    /// With `compare`: go on with the interrupted run in this folder; the other options must be the same
+    #[arg(long)]
+    resume: bool,
     /// Folder for ID.json, ID.csv and ID.svg (of `compare`: .md instead); made if it does not exist
     #[arg(long, value_name = "DIR", default_value = "results/testbed")]
     out: PathBuf,
@@ -78,9 +81,9 @@ fn run_here(args: &TestbedArgs) -> Result<(), CliError> {
         return link::run(namespaces);
     }
     let has_lists = !(args.peers.is_empty() && args.tests.is_empty() && args.losses.is_empty());
-    if has_lists || args.seconds.is_some() || args.cells.is_some() {
+    if has_lists || args.seconds.is_some() || args.cells.is_some() || args.resume {
         return Err(CliError::usage(
-            "--peers, --tests, --losses, --seconds and --cells belong to `ctcp-lab testbed compare`",
+            "--peers, --tests, --losses, --seconds, --cells and --resume belong to `ctcp-lab testbed compare`",
         ));
     }
     measure::run(args)

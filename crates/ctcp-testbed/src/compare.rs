@@ -4,7 +4,8 @@
 //!   for each repetition:  for each cell (a test on a network):  for each participating peer:  measure
 //! ```
 //!
-//! Disturbances of the machine thus affect all peers alike, and an interrupted run has whole repetitions. A peer that
+//! Disturbances of the machine thus affect all peers alike, and an interrupted run has whole repetitions, or goes on later
+//! after the last whole cell. A peer that
 //! is not installed is reported as missing, with the command that installs it.
 
 mod cell;
@@ -17,6 +18,7 @@ mod paths;
 mod profiles;
 mod random;
 mod report;
+mod resume;
 mod statistics;
 
 use std::collections::BTreeMap;
@@ -32,6 +34,7 @@ pub use cell::{Cell, Condition, Test};
 pub use contestant::{Contestant, PEER_NAMES};
 pub use metric::Metric;
 pub use networks::DrawnNetwork;
+pub use resume::Kept;
 
 use contestant::present;
 use derived::ratios;
@@ -89,7 +92,10 @@ pub struct Comparison {
     cells: Vec<Cell>,
     peers: Vec<&'static str>,
     seconds: Option<u64>,
+    is_quick: bool,
     samples: Vec<Sample>,
+    /// Completed turns: each is a cell in a repetition.
+    turns: usize,
     /// Peers that are missing, and why.
     pub missing: BTreeMap<&'static str, String>,
     /// Measurements that failed, one line each.
@@ -99,41 +105,60 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Runs the comparison. `on_repetition` gets the values after each completed repetition.
+    /// Runs the comparison, or goes on with one that this `version` of the program `kept`. `on_turn` gets the values after each cell of
+    /// each repetition.
     ///
     /// # Errors
-    /// Returns an error if the testbed itself fails, no peer is left, or the run was interrupted. A failure of a peer
-    /// is only recorded.
+    /// Returns an error if the testbed itself fails, no cell or peer is left, what was kept is of another comparison, or the run was
+    /// interrupted. A failure of a peer is only recorded.
     pub fn run(
         testbed: &mut Testbed<'_>,
         selection: &Selection,
-        mut on_repetition: impl FnMut(&Self, &Testbed<'_>) -> Result<(), TestbedError>,
+        (version, kept): (&str, Option<Kept>),
+        mut on_turn: impl FnMut(&Self, &Testbed<'_>) -> Result<(), TestbedError>,
     ) -> Result<Self, TestbedError> {
         let quick = testbed.settings.quick;
         let repetitions = testbed.settings.seeds_or(REPETITIONS.0, REPETITIONS.1);
         let cells = Cell::all(quick, selection);
-        let mut comparison = Self { cells, seconds: selection.seconds, ..Self::default() };
+        if cells.is_empty() {
+            return Err(TestbedError::failed("no test has a network with such a loss"));
+        }
+        let mut comparison = Self { cells, seconds: selection.seconds, is_quick: quick, ..Self::default() };
         let contestants = present(testbed, selection, &mut comparison.missing)?;
         if contestants.is_empty() {
             return Err(TestbedError::Missing("none of these peers is installed here".to_owned()));
         }
         comparison.peers = contestants.iter().map(|contestant| contestant.name).collect();
-        let pairs = |contestants: &[Contestant], cells: &[Cell]| -> usize {
-            cells.iter().map(|cell| contestants.iter().filter(|peer| peer.takes_part(cell)).count()).sum()
-        };
-        testbed.expect_runs(pairs(&contestants, &comparison.cells) * repetitions as usize);
-        for seed in 0..u64::from(repetitions) {
-            for index in 0..comparison.cells.len() {
-                let cell = comparison.cells[index].clone();
-                for contestant in contestants.iter().filter(|peer| peer.takes_part(&cell)) {
-                    comparison.add(testbed, contestant, &cell, (index, seed))?;
-                }
-                comparison.relate(&cell, (index, seed));
+        if let Some(kept) = kept {
+            comparison.take(kept, version)?;
+        }
+        let cells = comparison.cells.clone();
+        let turns = comparison.turns..cells.len() * repetitions as usize;
+        let taking_part = |cell| contestants.iter().filter(move |peer| peer.takes_part(cell));
+        testbed.expect_runs(turns.clone().map(|turn| taking_part(&cells[turn % cells.len()]).count()).sum());
+        comparison.count_repetitions();
+        for turn in turns {
+            let (seed, index) = ((turn / cells.len()) as u64, turn % cells.len());
+            let cell = &cells[index];
+            for contestant in taking_part(cell) {
+                comparison.add(testbed, contestant, cell, (index, seed))?;
             }
-            comparison.repetitions += 1;
-            on_repetition(&comparison, testbed)?;
+            comparison.relate(cell, (index, seed));
+            comparison.turns = turn + 1;
+            comparison.count_repetitions();
+            on_turn(&comparison, testbed)?;
         }
         Ok(comparison)
+    }
+
+    fn count_repetitions(&mut self) {
+        self.repetitions = (self.turns / self.cells.len()) as u32;
+    }
+
+    /// Whether every cell has as many values: the last turn completed a repetition.
+    #[must_use]
+    pub fn is_even(&self) -> bool {
+        self.turns.is_multiple_of(self.cells.len())
     }
 
     fn add(

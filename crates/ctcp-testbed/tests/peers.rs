@@ -112,9 +112,19 @@ fn a_comparison_has_a_value_of_every_peer_and_names_the_best() {
         seconds: None,
         cells: None,
     };
-    let mut repetitions = 0;
-    let found = Comparison::run(&mut testbed, &selection, |_, _| {
-        repetitions += 1;
+    // Interrupted after the first repetition, and then resumed.
+    let mut kept = None;
+    let found = Comparison::run(&mut testbed, &selection, ("1", None), |comparison, _| {
+        kept = Some(comparison.kept("1"));
+        Err(TestbedError::Interrupted)
+    });
+    match found {
+        Err(TestbedError::Missing(what)) => return eprintln!("SKIP: {what}"),
+        other => assert_eq!(other.err(), Some(TestbedError::Interrupted)),
+    }
+    let mut turns = 0;
+    let found = Comparison::run(&mut testbed, &selection, ("1", kept), |_, _| {
+        turns += 1;
         Ok(())
     });
     let comparison = match found {
@@ -122,7 +132,7 @@ fn a_comparison_has_a_value_of_every_peer_and_names_the_best() {
         Err(TestbedError::Missing(what)) => return eprintln!("SKIP: {what}"),
         Err(error) => panic!("{error}"),
     };
-    assert_eq!(repetitions, 2);
+    assert_eq!((turns, comparison.repetitions), (1, 2), "the second of two");
     let record = testbed.record();
     let json = comparison.json(&record, "1", true, testbed.elapsed_s());
     // On a busy machine a run may have been left out, which is reported as a failure.

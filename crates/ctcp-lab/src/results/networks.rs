@@ -30,11 +30,13 @@ impl Network<'_> {
         self.shares.iter().flatten().copied().fold(0.0, f64::max)
     }
 
-    /// The goodput of the first peer over that of the best one of the others.
+    /// The goodput of the first peer over that of the best one of the others; infinite if only the first has any. A download that failed
+    /// counts as 0.
     fn of_best_other(&self) -> Option<f64> {
         let (first, others) = self.shares.split_first()?;
         let best = others.iter().flatten().copied().fold(0.0, f64::max);
-        Some((*first)? / best).filter(|_| best > 0.0)
+        let first = first.unwrap_or_default();
+        (first > 0.0 || best > 0.0).then(|| first / best)
     }
 }
 
@@ -48,7 +50,7 @@ fn networks(summary: &Summary) -> Vec<Network<'_>> {
         let sent = sent.zip(summary.peers.first()).and_then(|(sent, peer)| summary.value(sent, peer));
         Network { row, shares, excess: sent.map(|sent| sent * (1.0 - row.loss)) }
     };
-    of("goodput").map(network).collect()
+    of("goodput").filter(|row| row.split().1.starts_with(NAMED)).map(network).collect()
 }
 
 /// The page without its title.
@@ -60,9 +62,9 @@ pub(super) fn page(summary: &Summary) -> String {
          - 5 Mbit/s and 300 ms; 25 Mbit/s and 20 ms; 100 Mbit/s and 100 ms; 200 Mbit/s and 30 ms, 100 Mbit/s where more than 2 % is lost\n\
          - loss: 0, 1, 2, 5, 10, 20 and 30 %\n\
          - independent, in bursts of 5 or of 12 packets, or independent with up to 5, 15 or 30 ms of jitter each way\n\n\
-         Queues hold one bandwidth-delay product. Each download takes 5 s, or 50 round trips if they take longer. Goodput is a share of the link's rate. \
-         Packets are lost before the bottleneck, so loss leaves the rate as it is. *Excess* is bytes sent for each byte, times 1 - p: 1.05 with \
-         headers if nothing is sent in vain.\n",
+         Without loss there are no bursts. Queues hold one bandwidth-delay product, and round trips are without jitter. Each download takes 5 s, or 50 round trips if they take longer. Goodput is a share of the link's rate. \
+         Packets are lost before the bottleneck, so loss leaves the rate as it is. *Excess* is bytes sent for each byte, times 1 - p, the mean loss: 1.05 with \
+         headers if nothing is sent in vain, and up to 1.09 with what is under way at the end.\n",
         summary.version,
         summary.repetitions,
         networks.len(),
@@ -80,7 +82,7 @@ fn promises(networks: &[Network<'_>]) -> String {
     let (little, much): (Vec<_>, Vec<_>) =
         networks.iter().partition(|network| network.row.loss <= LOSS_WITH_EQUALS);
     let reached = |networks: &[&Network<'_>], least: f64| {
-        networks.iter().filter(|network| network.of_best_other().is_none_or(|ratio| ratio >= least)).count()
+        networks.iter().filter(|network| network.of_best_other().is_some_and(|ratio| ratio >= least)).count()
     };
     let excesses = || networks.iter().filter_map(|network| network.excess);
     format!(
@@ -102,26 +104,36 @@ fn promises(networks: &[Network<'_>]) -> String {
 
 /// The page of requests without its title.
 pub(super) fn requests_page(summary: &Summary) -> String {
-    let all: Vec<&Row> = summary.rows.iter().filter(|row| row.split().1.starts_with(NAMED)).collect();
-    let of = |row: &Row| -> Vec<Option<f64>> {
-        summary.peers.iter().map(|peer| summary.value(row, peer)).collect()
-    };
+    let mut all: Vec<&Row> = summary.rows.iter().filter(|row| row.split().1.starts_with(NAMED)).collect();
+    // Of single requests the percentile is the median.
+    all.dedup_by(|next, row| {
+        next.scenario == row.scenario && place(next) == place(row) && next.has_values_of(row)
+    });
+    let mut places: Vec<String> = all.iter().map(|row| place(row)).collect();
+    places.dedup();
+    let ended =
+        |row: &Row, peer: &String| summary.value(row, peer).filter(|_| !summary.is_cut_off(row, peer));
+    let least =
+        |row: &Row, peers: &[String]| peers.iter().filter_map(|peer| ended(row, peer)).min_by(f64::total_cmp);
     let is_soon_enough = |row: &Row| {
-        let (first, others) = (of(row)[0], least(&of(row)[1..]));
-        first.zip(others).is_some_and(|(first, best)| first <= (best + LATER_S).max(best * LATER))
+        let Some((first, others)) = summary.peers.split_first() else { return false };
+        let best = least(row, others).unwrap_or(f64::INFINITY);
+        ended(row, first).is_some_and(|first| first <= (best + LATER_S).max(best * LATER))
     };
     let mut text = format!(
-        "Made by {}: `ctcp-lab testbed compare --tests network-requests`. Repetitions: {}; each value is over all of them.\n\n\
-         12 networks, drawn with seed 1 from all combinations of these:\n\n\
+        "Made by {}: `ctcp-lab testbed compare --tests network-requests`. Repetitions: {}.\n\n\
+         {} networks, drawn with seed 1 from all combinations of these:\n\n\
          - 25 Mbit/s and 10 ms; 25 Mbit/s and 100 ms\n\
          - loss: 0, 1, 5, 10 and 20 %\n\
          - independent, in bursts of 5 packets, or independent with up to 5 ms of jitter each way\n\n\
          Seconds from before the connection request to the last byte. A first request is that of a tunnel which has carried a byte before; kernel TCP begins a \
-         connection for every request. Consecutive requests: ten of 10 KB and of 100 KB, three of 1 MB, one of 10 MB. One that does not end counts as its limit of 5, 5, 10 and 20 s, and `-` is a size not tried after that.\n\n\
+         connection for every request. Consecutive requests: ten of 10 KB and of 100 KB, three of 1 MB, one of 10 MB in each repetition, so the 95th percentile of one repetition is the slowest request. `>`: cut off after 5, 5, 10 and 20 s; larger requests of the \
+         same connection are not tried then (`-`).\n\n\
          The first peer is at or below the best other one within 2 % or 1 ms in {} of {} rows.\n\n\
          | Mbit/s | ms | network | loss | request | statistic |",
         summary.version,
         summary.repetitions,
+        places.len(),
         all.iter().filter(|row| is_soon_enough(row)).count(),
         all.len(),
     );
@@ -132,12 +144,13 @@ pub(super) fn requests_page(summary: &Summary) -> String {
     text += &"---|".repeat(summary.peers.len());
     text += "\n";
     for row in all {
-        let request = row.split().0.trim_start_matches("request of ");
+        let request = row.split().0;
+        let request = request.strip_prefix("request of ").unwrap_or(request);
         let _ = write!(text, "| {} | {request} | {} |", place(row), row.statistic);
-        let values = of(row);
-        let best = least(&values);
-        for value in values {
-            let _ = match value {
+        let best = least(row, &summary.peers);
+        for peer in &summary.peers {
+            let _ = match summary.value(row, peer) {
+                Some(value) if summary.is_cut_off(row, peer) => write!(text, " > {value:.3} |"),
                 Some(value) if Some(value) == best => write!(text, " **{value:.3}** |"),
                 Some(value) => write!(text, " {value:.3} |"),
                 None => write!(text, " - |"),
@@ -151,13 +164,10 @@ pub(super) fn requests_page(summary: &Summary) -> String {
     text
 }
 
-fn least(values: &[Option<f64>]) -> Option<f64> {
-    values.iter().flatten().copied().min_by(f64::total_cmp)
-}
-
 /// The columns of a network.
 fn place(row: &Row) -> String {
-    let name = row.split().1.trim_start_matches(NAMED);
+    let network = row.split().1;
+    let name = network.strip_prefix(NAMED).unwrap_or(network);
     format!("{:.0} | {:.0} | {name} | {:.0} %", row.rate_bps / 1e6, row.rtt_ms, row.loss * 100.0)
 }
 
@@ -181,7 +191,12 @@ fn rows(summary: &Summary, networks: &[Network<'_>]) -> String {
             };
         }
         let shown = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.3}"));
-        let _ = writeln!(text, " {} | {} |", shown(network.of_best_other()), shown(network.excess));
+        let _ = writeln!(
+            text,
+            " {} | {} |",
+            shown(network.of_best_other().filter(|ratio| ratio.is_finite())),
+            shown(network.excess)
+        );
     }
     text
 }
@@ -204,6 +219,7 @@ mod tests {
                 row("goodput", 5, 0.01, r#"[{"value": 0.9}, {"value": 0.95}]"#),
                 row("goodput", 25, 0.2, r#"[{"value": 0.89}, {"value": 0.9}]"#),
                 row("goodput", 5, 0.2, r#"[{"value": 0.6}, null]"#),
+                row("goodput", 50, 0.2, r#"[null, {"value": 0.9}]"#),
                 row("bytes sent per byte", 25, 0.2, r#"[{"value": 1.3}, {"value": 2}]"#),
                 row("bytes sent per byte", 5, 0.2, r#"[{"value": 1.5}, {"value": 2}]"#),
             ]
@@ -212,11 +228,12 @@ mod tests {
         let page = page(&Summary::parse(&json).expect("a summary"));
         for line in [
             "others, to 2 % loss | 1 | 2 |",
-            "has the best goodput, from 5 % loss on | 1 | 2 |",
-            "others, from 5 % loss on | 2 | 2 |",
+            "has the best goodput, from 5 % loss on | 1 | 3 |",
+            "others, from 5 % loss on | 2 | 3 |",
             "at most 1.08 | 1 | 2 |",
             "| 25 | 20 | bursts of 5 | 20 % | 0.890 | **0.900** | 0.989 | 1.040 |",
             "| 5 | 20 | bursts of 5 | 20 % | **0.600** | - | - | 1.200 |",
+            "| 50 | 20 | bursts of 5 | 20 % | - | **0.900** | 0.000 | - |",
             "| 5 | 20 | bursts of 5 | 1 % | 0.900 | **0.950** | 0.947 | - |",
         ] {
             assert!(page.contains(line), "{line}\n{page}");
@@ -225,29 +242,43 @@ mod tests {
 
     #[test]
     fn requests_are_listed_and_those_soon_enough_counted() {
-        let row = |quantity: &str, values: &str| {
+        let row = |quantity: &str, statistic: &str, values: &str| {
             format!(
-                r#"{{"scenario": "{quantity}, drawn network with bursts of 5", "statistic": "p95", "loss": 0.05, "rate_bps": 25000000, "rtt_ms": 10, "values": {values}}}"#
+                r#"{{"scenario": "{quantity}, drawn network with bursts of 5", "statistic": "{statistic}", "loss": 0.05, "rate_bps": 25000000, "rtt_ms": 10, "values": {values}}}"#
             )
         };
         let json = format!(
             r#"{{"version": "1", "repetitions": 1, "peers": ["default", "bbr"], "summary": [{}]}}"#,
             [
-                row("request of 10 KB", r#"[{"value": 0.0209}, {"value": 0.02}]"#),
-                row("request of 1 MB", r#"[{"value": 1.03}, {"value": 1}]"#),
-                row("first request of 1 MB", r#"[{"value": 1.01}, {"value": 1}]"#),
-                row("request of 10 MB", r#"[null, {"value": 9}]"#),
+                row("request of 10 KB", "median", r#"[{"value": 0.0209}, {"value": 0.02}]"#),
+                row("request of 10 KB", "p95", r#"[{"value": 0.0211}, {"value": 0.02}]"#),
+                row("request of 1 MB", "median", r#"[{"value": 1.03}, {"value": 1}]"#),
+                row("request of 1 MB", "p95", r#"[{"value": 1.03}, {"value": 1}]"#),
+                row("first request of 1 MB", "median", r#"[{"value": 1.01}, {"value": 1}]"#),
+                row(
+                    "first request of 10 MB",
+                    "median",
+                    r#"[{"value": 20, "is_cut_off": true}, {"value": 20, "is_cut_off": true}]"#
+                ),
+                row("request of 10 MB", "median", r#"[{"value": 9}, {"value": 20, "is_cut_off": true}]"#),
+                row("request of 10 MB", "p95", r#"[null, {"value": 9}]"#),
             ]
             .join(", ")
         );
         let page = requests_page(&Summary::parse(&json).expect("a summary"));
         for line in [
-            "in 2 of 4 rows",
-            "| 25 | 10 | bursts of 5 | 5 % | 10 KB | p95 | 0.021 | **0.020** |",
-            "| 25 | 10 | bursts of 5 | 5 % | first request of 1 MB | p95 | 1.010 | **1.000** |",
+            "1 networks",
+            "in 3 of 7 rows",
+            "| 25 | 10 | bursts of 5 | 5 % | 10 KB | median | 0.021 | **0.020** |",
+            "| 25 | 10 | bursts of 5 | 5 % | first request of 1 MB | median | 1.010 | **1.000** |",
+            "| first request of 10 MB | median | > 20.000 | > 20.000 |",
+            "| 10 MB | median | **9.000** | > 20.000 |",
             "| 10 MB | p95 | - | **9.000** |",
         ] {
             assert!(page.contains(line), "{line}\n{page}");
         }
+        assert!(!page.contains("| 1 MB | p95 |"), "the same as the median");
+        let nobody = Summary::parse(&json.replace(r#"["default", "bbr"]"#, "[]")).expect("a summary");
+        assert!(requests_page(&nobody).contains("in 0 of"));
     }
 }

@@ -34,9 +34,12 @@ pub(super) struct Row {
     values: Vec<Option<Value>>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, PartialEq, Deserialize)]
 struct Value {
     value: f64,
+    /// Whether the value is only a bound.
+    #[serde(default)]
+    is_cut_off: bool,
 }
 
 impl Summary {
@@ -46,8 +49,17 @@ impl Summary {
 
     /// A peer's value in a row.
     pub(super) fn value(&self, row: &Row, peer: &str) -> Option<f64> {
+        self.entry(row, peer).map(|value| value.value)
+    }
+
+    /// Whether that value is only a bound, because the time limit was reached.
+    pub(super) fn is_cut_off(&self, row: &Row, peer: &str) -> bool {
+        self.entry(row, peer).is_some_and(|value| value.is_cut_off)
+    }
+
+    fn entry<'s>(&self, row: &'s Row, peer: &str) -> Option<&'s Value> {
         let place = self.peers.iter().position(|name| name == peer)?;
-        row.values.get(place)?.as_ref().map(|value| value.value)
+        row.values.get(place)?.as_ref()
     }
 
     /// A peer's median of a quantity on a network with this loss.
@@ -69,6 +81,11 @@ impl Row {
     /// Whether it is that quantity on that network.
     fn is_of(&self, quantity: &str, network: &str) -> bool {
         self.split() == (quantity, network)
+    }
+
+    /// Whether both rows have the same values.
+    pub(super) fn has_values_of(&self, other: &Self) -> bool {
+        self.values == other.values
     }
 
     /// Whether it is another quantity on the same network.
@@ -93,6 +110,29 @@ impl Row {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_network_differs_in_its_rate_its_round_trip_its_loss_or_its_name() {
+        let of = |quantity: &str, name: &str, (loss, rate_bps, rtt_ms): (f64, f64, f64)| Row {
+            scenario: format!("{quantity}, {name}"),
+            statistic: "median".to_owned(),
+            loss,
+            rate_bps,
+            rtt_ms,
+            values: Vec::new(),
+        };
+        let goodput = of("goodput", "far", (0.1, 1e6, 20.0));
+        let is_there = |name, place| of("sent", name, place).is_on_network_of(&goodput);
+        assert!(is_there("far", (0.1, 1e6, 20.0)));
+        for (name, place) in [
+            ("near", (0.1, 1e6, 20.0)),
+            ("far", (0.2, 1e6, 20.0)),
+            ("far", (0.1, 2e6, 20.0)),
+            ("far", (0.1, 1e6, 30.0)),
+        ] {
+            assert!(!is_there(name, place), "{name} {place:?}");
+        }
+    }
 
     #[test]
     fn a_percentile_belongs_to_the_quantity() {

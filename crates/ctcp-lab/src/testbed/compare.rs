@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ctcp_repro::Settings;
 use ctcp_repro::comparison::RecordedComparison;
-use ctcp_testbed::compare::{Comparison, PEER_NAMES, Selection, Test};
+use ctcp_testbed::compare::{Comparison, Kept, PEER_NAMES, Selection, Test};
 use ctcp_testbed::testbed::{Progress, Testbed};
 use ctcp_testbed::{Stop, TestbedError};
 
@@ -18,6 +18,9 @@ use ctcp_cli::error::CliError;
 
 const ID: &str = "compare";
 
+/// What an interrupted run has measured.
+const UNFINISHED: &str = "compare-unfinished.json";
+
 /// The most seconds of a download: longer ones only tell the same.
 const SECONDS_MAX: u32 = 3_600;
 
@@ -27,6 +30,7 @@ struct Request {
     settings: Settings,
     executable: PathBuf,
     out: PathBuf,
+    does_resume: bool,
     is_json: bool,
 }
 
@@ -51,8 +55,24 @@ impl Request {
             settings: Settings { quick: args.quick, seeds, ..Settings::default() },
             executable: executable()?,
             out: args.out.clone(),
+            does_resume: args.resume,
             is_json: args.json,
         })
+    }
+
+    /// What an interrupted run has left, if this one is to go on with it.
+    fn kept(&self) -> Result<Option<Kept>, CliError> {
+        if !self.does_resume {
+            return Ok(None);
+        }
+        let file = self.out.join(UNFINISHED);
+        let text = std::fs::read_to_string(&file).map_err(|error| {
+            CliError::failure(format!("--resume: nothing to go on with: {}: {error}", file.display()))
+        })?;
+        let kept = serde_json::from_str(&text).map_err(|error| {
+            CliError::failure(format!("--resume: {} is damaged: {error}", file.display()))
+        })?;
+        Ok(Some(kept))
     }
 }
 
@@ -77,16 +97,21 @@ fn loss(text: &str) -> Result<f64, CliError> {
 #[expect(clippy::print_stdout, reason = "the tables are the result")]
 fn compare(request: &Request, stop: &Stop) -> Result<(), CliError> {
     let folder = Folder::open(&request.out)?;
+    let kept = request.kept()?;
     let bar = bar(ID);
     let on_progress = |progress: Progress<'_>| show(&bar, progress);
     let mut testbed = Testbed::new(request.settings, request.executable.clone(), stop.clone(), on_progress);
-    // Written after every repetition, so that an interrupted run keeps its complete repetitions.
+    // The pages are written after every repetition, so that those of an interrupted run have complete repetitions.
     let keep = |comparison: &Comparison, testbed: &Testbed<'_>| {
-        write(comparison, testbed, &folder)
+        let written = if comparison.is_even() { write(comparison, testbed, &folder) } else { Ok(()) };
+        written
+            .and_then(|()| write_kept(comparison, &folder))
             .map_err(|_| TestbedError::Failed("the results cannot be written".to_owned()))
     };
-    let comparison = Comparison::run(&mut testbed, &request.selection, keep).map_err(explain)?;
+    let start = (ctcp_cli::VERSION, kept);
+    let comparison = Comparison::run(&mut testbed, &request.selection, start, keep).map_err(explain)?;
     bar.finish_and_clear();
+    folder.remove(UNFINISHED)?;
     let json = json(&comparison, &testbed);
     if request.is_json {
         println!("{json}");
@@ -95,6 +120,12 @@ fn compare(request: &Request, stop: &Stop) -> Result<(), CliError> {
     }
     folder.say(request.is_json);
     Ok(())
+}
+
+fn write_kept(comparison: &Comparison, folder: &Folder) -> Result<(), CliError> {
+    let kept = serde_json::to_string(&comparison.kept(ctcp_cli::VERSION));
+    let kept = kept.map_err(|error| CliError::failure(error.to_string()))?;
+    folder.write(UNFINISHED, &kept).map(drop)
 }
 
 fn write(comparison: &Comparison, testbed: &Testbed<'_>, folder: &Folder) -> Result<(), CliError> {

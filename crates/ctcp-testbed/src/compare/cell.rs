@@ -312,7 +312,17 @@ impl Cell {
 
     /// The label for progress and messages.
     pub(super) fn label(&self) -> String {
-        format!("{}, {}, {} % lost", self.test.name(), self.condition.name(), percent(self.loss))
+        let path = match self.condition {
+            Condition::Network(_) | Condition::Fast => {
+                format!(
+                    "{} Mbit/s, {} ms, ",
+                    self.rate().as_bits_per_second() / 1_000_000,
+                    self.rtt().as_millis()
+                )
+            }
+            _ => String::new(),
+        };
+        format!("{}, {path}{}, {} % lost", self.test.name(), self.condition.name(), percent(self.loss))
     }
 
     /// The label for results: no two quantities share one at the same rate, round-trip time and loss.
@@ -435,6 +445,10 @@ mod tests {
             names.sort();
             names.dedup();
             assert_eq!(names.len(), cells.len());
+            let mut labels: Vec<String> = cells.iter().map(Cell::label).collect();
+            labels.sort();
+            labels.dedup();
+            assert_eq!(labels.len(), cells.len());
         }
     }
 

@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use super::cell::{Cell, Condition, Test};
 use super::metric::Metric;
+use super::networks;
 use super::profiles::TRANSFERS;
 use super::random;
 use crate::bulk::{BulkServer, Download, Request};
@@ -43,10 +44,6 @@ const FILLED_AFTER: Duration = Duration::from_secs(5);
 /// How long the Cubic flow runs alone before another one starts.
 const HEAD_START: Duration = Duration::from_secs(1);
 
-/// How long a download on a drawn network takes, or so many round trips if they take longer.
-const NETWORK_TIME: Duration = Duration::from_secs(5);
-const NETWORK_ROUNDS: u32 = 50;
-
 /// How much time a measurement takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Spent {
@@ -64,7 +61,7 @@ impl Spent {
                 self.seconds.unwrap_or(if quick { 2 } else { 30 })
             }
             (Test::Random, quick) => return random::time(cell.rtt(), self.seconds, quick),
-            (Test::Networks, false) => return NETWORK_TIME.max(NETWORK_ROUNDS * cell.rtt()),
+            (Test::Networks, false) => return networks::time(cell.rtt()),
             (Test::Long, false) => 10,
             (Test::Long, true) => 3,
             (_, false) => 5,
@@ -88,7 +85,7 @@ pub(super) fn measure(
         Test::Beside | Test::Shared => beside(network, peer, cell, spent),
         Test::Requests => requests(network, peer, quick, &REQUESTS),
         Test::PathRequests => requests(network, peer, quick, &PATH_REQUESTS),
-        Test::NetworkRequests => cold_and_warm_requests(network, peer, quick),
+        Test::NetworkRequests => first_and_later_requests(network, peer, quick),
         Test::Stream | Test::Latency | Test::PathStream => stream(network, peer, cell, quick),
         Test::Profiles => transfer(network, peer, cell, spent),
         Test::Mixed => mixed(network, peer, cell, quick),
@@ -186,7 +183,7 @@ fn requests(
 }
 
 /// The first request of each size, each on a connection of its own, and then consecutive ones on another.
-fn cold_and_warm_requests(
+fn first_and_later_requests(
     network: &Network,
     peer: &dyn Peer,
     quick: bool,
@@ -202,7 +199,7 @@ fn cold_and_warm_requests(
         let transfer = Download::start(network, carrier.entry, peer.socket(), request).join()?;
         carrier.check()?;
         let seconds = if transfer.is_complete { transfer.seconds } else { time.as_secs_f64() };
-        found.push((Metric::ColdRequest(bytes), seconds, !transfer.is_complete));
+        found.push((Metric::FirstRequest(bytes), seconds, !transfer.is_complete));
     }
     found.extend(requests(network, peer, quick, &REQUESTS)?);
     Ok(found)

@@ -1,9 +1,11 @@
 //! The measured quantities, and which direction is better.
 
+use serde::{Deserialize, Serialize};
+
 use crate::probe::DEADLINE;
 
 /// A quantity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Metric {
     /// The application's bits per second, as a share of the link's rate (of all links' if there are several).
     Goodput,
@@ -34,7 +36,7 @@ pub enum Metric {
     /// The time from before the connection request to the last of this many bytes.
     Request(u64),
     /// The same for the first request of a tunnel that is up.
-    ColdRequest(u64),
+    FirstRequest(u64),
     /// The latency, from due to delivered, that this many of 1000 messages did not exceed.
     Delivery(u16),
     /// The share of messages that were not delivered.
@@ -91,7 +93,7 @@ impl Metric {
             Self::FirstHop => "bytes sent on the first hop per byte, times 1 - p".to_owned(),
             Self::Cpu => "CPU per GB".to_owned(),
             Self::Request(bytes) => format!("request of {}", size(bytes)),
-            Self::ColdRequest(bytes) => format!("first request of {}", size(bytes)),
+            Self::FirstRequest(bytes) => format!("first request of {}", size(bytes)),
             Self::Delivery(thousandths) => format!("delivery, p{}", f64::from(thousandths) / 10.0),
             Self::Undelivered => "messages not delivered".to_owned(),
             Self::Late => format!("messages lost or later than {} ms", DEADLINE.as_millis()),
@@ -119,7 +121,7 @@ impl Metric {
             | Self::DownloadBeside => "share of the link",
             Self::SentPerByte | Self::FirstHop => "bytes/byte",
             Self::Cpu => "s/GB",
-            Self::Request(_) | Self::ColdRequest(_) => "s",
+            Self::Request(_) | Self::FirstRequest(_) => "s",
             Self::Delivery(_) | Self::StreamAlone(_) | Self::StreamBeside(_) => "ms",
             Self::Wasted | Self::Undelivered | Self::Late => "share",
             Self::PacketsPerMessage => "packets/message",
@@ -145,7 +147,7 @@ impl Metric {
                 | Self::FirstHop
                 | Self::Cpu
                 | Self::Request(_)
-                | Self::ColdRequest(_)
+                | Self::FirstRequest(_)
                 | Self::Delivery(_)
                 | Self::Undelivered
                 | Self::Late

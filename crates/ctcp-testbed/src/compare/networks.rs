@@ -8,6 +8,10 @@ use ctcp_netem::{LossModel, PathConfig};
 /// The seed of the draw.
 const SEED: u64 = 1;
 
+/// A download takes this long, or so many round trips if they take longer.
+const TIME: Duration = Duration::from_secs(5);
+const ROUNDS: u32 = 50;
+
 /// What networks are drawn from.
 pub(super) struct Ranges {
     /// Rates in Mbit/s and round-trip times in milliseconds.
@@ -124,6 +128,11 @@ pub(super) fn networks(ranges: &Ranges, quick: bool) -> Vec<(DrawnNetwork, f64)>
     numbered.into_iter().map(|(_, network)| network).collect()
 }
 
+/// How long a download on a network with this round-trip time takes.
+pub(super) fn time(rtt: Duration) -> Duration {
+    TIME.max(ROUNDS * rtt)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -138,6 +147,11 @@ mod tests {
         assert!(DOWNLOADS.paths.iter().all(|(_, rtt_ms)| has(&|network| network.rtt_ms == *rtt_ms)));
         assert_eq!(drawn, networks(&DOWNLOADS, false));
         assert_eq!(networks(&REQUESTS, false).len(), 12);
+    }
+
+    #[test]
+    fn downloads_over_long_paths_take_longer() {
+        assert_eq!([20, 300].map(|millis| time(Duration::from_millis(millis)).as_secs()), [5, 15]);
     }
 
     #[test]
