@@ -161,12 +161,12 @@ fn comparisons(results: &Path) -> Result<Vec<Page>, CliError> {
             "random" => random::page(&summary),
             "networks" => networks::page(&summary),
             "network-requests" => networks::requests_page(&summary),
-            _ => RecordedComparison::parse(&json).map_err(|error| wrong(&file, &error))?.markdown(),
+            _ => {
+                let recorded = RecordedComparison::parse(&json).map_err(|error| wrong(&file, &error))?;
+                recorded.markdown() + &paths::promises_section(&summary).unwrap_or_default()
+            }
         };
-        let mut page = format!("# Alongside other transports: {name}\n\n{BANNER}{text}");
-        page += &paths::promises_section(&summary)
-            .filter(|_| !matches!(name, "profiles" | "random" | "networks" | "network-requests"))
-            .unwrap_or_default();
+        let page = format!("# Alongside other transports: {name}\n\n{BANNER}{text}");
         if name == PATHS {
             pages.push((results.join("paths.svg"), paths::svg(&summary)));
         }

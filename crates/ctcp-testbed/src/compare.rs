@@ -100,8 +100,6 @@ pub struct Comparison {
     pub missing: BTreeMap<&'static str, String>,
     /// Measurements that failed, one line each.
     pub failures: Vec<String>,
-    /// Completed repetitions.
-    pub repetitions: u32,
 }
 
 impl Comparison {
@@ -136,7 +134,6 @@ impl Comparison {
         let turns = comparison.turns..cells.len() * repetitions as usize;
         let taking_part = |cell| contestants.iter().filter(move |peer| peer.takes_part(cell));
         testbed.expect_runs(turns.clone().map(|turn| taking_part(&cells[turn % cells.len()]).count()).sum());
-        comparison.count_repetitions();
         for turn in turns {
             let (seed, index) = ((turn / cells.len()) as u64, turn % cells.len());
             let cell = &cells[index];
@@ -145,14 +142,15 @@ impl Comparison {
             }
             comparison.relate(cell, (index, seed));
             comparison.turns = turn + 1;
-            comparison.count_repetitions();
             on_turn(&comparison, testbed)?;
         }
         Ok(comparison)
     }
 
-    fn count_repetitions(&mut self) {
-        self.repetitions = (self.turns / self.cells.len()) as u32;
+    /// Completed repetitions.
+    #[must_use]
+    pub fn repetitions(&self) -> usize {
+        self.turns.checked_div(self.cells.len()).unwrap_or_default()
     }
 
     /// Whether every cell has as many values: the last turn completed a repetition.
@@ -212,7 +210,7 @@ impl Comparison {
     pub fn json(&self, record: &Record, version: &str, quick: bool, wall_s: f64) -> Value {
         json!({
             "version": version, "peers": self.peers, "runs": self.samples, "summary": self.summary(), "missing": self.missing, "failures": self.failures,
-            "profiles": self.profiles(), "random": self.drawn(), "repetitions": self.repetitions, "quick": quick, "seconds": self.seconds, "wall_s": wall_s, "testbed": record,
+            "profiles": self.profiles(), "random": self.drawn(), "repetitions": self.repetitions(), "quick": quick, "seconds": self.seconds, "wall_s": wall_s, "testbed": record,
         })
     }
 

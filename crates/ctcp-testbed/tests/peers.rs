@@ -132,7 +132,7 @@ fn a_comparison_has_a_value_of_every_peer_and_names_the_best() {
         Err(TestbedError::Missing(what)) => return eprintln!("SKIP: {what}"),
         Err(error) => panic!("{error}"),
     };
-    assert_eq!((turns, comparison.repetitions), (1, 2), "the second of two");
+    assert_eq!((turns, comparison.repetitions()), (1, 2), "the second of two");
     let record = testbed.record();
     let json = comparison.json(&record, "1", true, testbed.elapsed_s());
     // On a busy machine a run may have been left out, which is reported as a failure.

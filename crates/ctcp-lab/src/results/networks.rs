@@ -2,7 +2,7 @@
 
 use core::fmt::Write;
 
-use super::summary::{Row, Summary};
+use super::summary::{Row, Summary, shown};
 
 /// Up to this loss the first peer is to have the best goodput but for a small part, above it the best.
 const LOSS_WITH_EQUALS: f64 = 0.02;
@@ -26,8 +26,8 @@ struct Network<'s> {
 }
 
 impl Network<'_> {
-    fn best(&self) -> f64 {
-        self.shares.iter().flatten().copied().fold(0.0, f64::max)
+    fn best(&self) -> Option<f64> {
+        self.shares.iter().flatten().copied().max_by(f64::total_cmp)
     }
 
     /// The goodput of the first peer over that of the best one of the others; infinite if only the first has any. A download that failed
@@ -63,18 +63,15 @@ pub(super) fn page(summary: &Summary) -> String {
          - loss: 0, 1, 2, 5, 10, 20 and 30 %\n\
          - independent, in bursts of 5 or of 12 packets, or independent with up to 5, 15 or 30 ms of jitter each way\n\n\
          Without loss there are no bursts. Queues hold one bandwidth-delay product, and round trips are without jitter. Each download takes 5 s, or 50 round trips if they take longer. Goodput is a share of the link's rate. \
-         Packets are lost before the bottleneck, so loss leaves the rate as it is. *Excess* is bytes sent for each byte, times 1 - p, the mean loss: 1.05 with \
-         headers if nothing is sent in vain, and up to 1.09 with what is under way at the end.\n",
+         Packets are lost before the bottleneck, so loss leaves the rate as it is.\n\n*Excess* is bytes sent for each byte, times 1 - p, where p is the mean loss. \
+         With headers it is 1.05 if nothing is sent in vain. What is in flight at the end counts too, which adds up to 0.04.\n",
         summary.version,
         summary.repetitions,
         networks.len(),
     );
     text += &promises(&networks);
     text += &rows(summary, &networks);
-    for failure in &summary.failures {
-        let _ = writeln!(text, "\n- failed: {failure}");
-    }
-    text
+    text + &summary.failed()
 }
 
 /// In how many networks the first peer keeps what is asked of it.
@@ -126,42 +123,31 @@ pub(super) fn requests_page(summary: &Summary) -> String {
          - 25 Mbit/s and 10 ms; 25 Mbit/s and 100 ms\n\
          - loss: 0, 1, 5, 10 and 20 %\n\
          - independent, in bursts of 5 packets, or independent with up to 5 ms of jitter each way\n\n\
-         Seconds from before the connection request to the last byte. A first request is that of a tunnel which has carried a byte before; kernel TCP begins a \
-         connection for every request. Consecutive requests: ten of 10 KB and of 100 KB, three of 1 MB, one of 10 MB in each repetition, so the 95th percentile of one repetition is the slowest request. `>`: cut off after 5, 5, 10 and 20 s; larger requests of the \
-         same connection are not tried then (`-`).\n\n\
-         The first peer is at or below the best other one within 2 % or 1 ms in {} of {} rows.\n\n\
-         | Mbit/s | ms | network | loss | request | statistic |",
+         Seconds from before the connection request to the last byte. A first request is that of a tunnel which has carried a byte before. Kernel TCP begins a \
+         connection for every request. Consecutive requests: ten of 10 KB and of 100 KB, three of 1 MB, one of 10 MB in each repetition. The 95th percentile of one repetition is the slowest \
+         request. `>`: cut off after 5, 5, 10 and 20 s. Larger requests of the same connection are not tried then (`-`).\n\n\
+         The first peer is at or below the best other one within 2 % or 1 ms in {} of {} rows.\n\n",
         summary.version,
         summary.repetitions,
         places.len(),
         all.iter().filter(|row| is_soon_enough(row)).count(),
         all.len(),
     );
-    for peer in &summary.peers {
-        let _ = write!(text, " {peer} |");
-    }
-    text += "\n|---|---|---|---|---|---|";
-    text += &"---|".repeat(summary.peers.len());
-    text += "\n";
+    text += &summary.head(&["Mbit/s", "ms", "network", "loss", "request", "statistic"], &[]);
     for row in all {
         let request = row.split().0;
         let request = request.strip_prefix("request of ").unwrap_or(request);
         let _ = write!(text, "| {} | {request} | {} |", place(row), row.statistic);
         let best = least(row, &summary.peers);
         for peer in &summary.peers {
-            let _ = match summary.value(row, peer) {
-                Some(value) if summary.is_cut_off(row, peer) => write!(text, " > {value:.3} |"),
-                Some(value) if Some(value) == best => write!(text, " **{value:.3}** |"),
-                Some(value) => write!(text, " {value:.3} |"),
-                None => write!(text, " - |"),
+            text += &match summary.value(row, peer) {
+                Some(value) if summary.is_cut_off(row, peer) => format!(" > {value:.3} |"),
+                value => shown(value, best),
             };
         }
         text += "\n";
     }
-    for failure in &summary.failures {
-        let _ = writeln!(text, "\n- failed: {failure}");
-    }
-    text
+    text + &summary.failed()
 }
 
 /// The columns of a network.
@@ -173,30 +159,15 @@ fn place(row: &Row) -> String {
 
 fn rows(summary: &Summary, networks: &[Network<'_>]) -> String {
     let mut text = "\n## Network by network\n\nGoodput; the best is bold. The last two columns are of the first peer: its goodput over the best one of the others, and its \
-                    excess.\n\n| Mbit/s | ms | network | loss |"
+                    excess.\n\n"
         .to_owned();
-    for peer in &summary.peers {
-        let _ = write!(text, " {peer} |");
-    }
-    text += " over the best other | excess |\n|---|---|---|---|";
-    text += &"---|".repeat(summary.peers.len() + 2);
-    text += "\n";
+    text += &summary.head(&["Mbit/s", "ms", "network", "loss"], &["over the best other", "excess"]);
     for network in networks {
         let _ = write!(text, "| {} |", place(network.row));
-        for share in &network.shares {
-            let _ = match share {
-                Some(share) if *share == network.best() => write!(text, " **{share:.3}** |"),
-                Some(share) => write!(text, " {share:.3} |"),
-                None => write!(text, " - |"),
-            };
-        }
-        let shown = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.3}"));
-        let _ = writeln!(
-            text,
-            " {} | {} |",
-            shown(network.of_best_other().filter(|ratio| ratio.is_finite())),
-            shown(network.excess)
-        );
+        text.extend(network.shares.iter().map(|share| shown(*share, network.best())));
+        text += &shown(network.of_best_other().filter(|ratio| ratio.is_finite()), None);
+        text += &shown(network.excess, None);
+        text += "\n";
     }
     text
 }

@@ -84,10 +84,7 @@ pub(super) fn page(summary: &Summary) -> String {
     ] {
         text += &table(summary, quantity, title);
     }
-    for failure in &summary.failures {
-        let _ = writeln!(text, "\n- failed: {failure}");
-    }
-    text
+    text + &summary.failed()
 }
 
 fn introduction(summary: &Summary) -> String {

@@ -4,7 +4,7 @@ use core::fmt::Write;
 
 use ctcp_repro::random_path::Facts;
 
-use super::summary::Summary;
+use super::summary::{Summary, shown};
 
 /// The share of the link below which a run counts as bad.
 const LEAST: f64 = 0.65;
@@ -46,10 +46,7 @@ pub(super) fn page(summary: &Summary) -> String {
     );
     text += &overview(summary);
     text += &rows(summary);
-    for failure in &summary.failures {
-        let _ = writeln!(text, "\n- failed: {failure}");
-    }
-    text
+    text + &summary.failed()
 }
 
 /// Each peer over all paths.
@@ -98,19 +95,25 @@ fn duel(summary: &Summary, peer: &str) -> (usize, usize) {
 
 /// The peers path by path.
 fn rows(summary: &Summary) -> String {
-    let mut text = "\n## Path by path\n\nGoodput; the best is bold. The last column is the excess of the first peer. A path is named by its seed.\n\n\
-                    | path | Mbit/s | ms | rate times RTT (packets) | queue (packets) | loss | in bursts of | jitter (ms) |"
+    let mut text = "\n## Path by path\n\nGoodput; the best is bold. The last column is the excess of the first peer. A path is named by its seed.\n\n"
         .to_owned();
-    for peer in &summary.peers {
-        let _ = write!(text, " {peer} |");
-    }
-    text += " excess |\n|---|---|---|---|---|---|---|---|";
-    text += &"---|".repeat(summary.peers.len() + 1);
-    text += "\n";
+    text += &summary.head(
+        &[
+            "path",
+            "Mbit/s",
+            "ms",
+            "rate times RTT (packets)",
+            "queue (packets)",
+            "loss",
+            "in bursts of",
+            "jitter (ms)",
+        ],
+        &["excess"],
+    );
     for path in &summary.random {
         let shares: Vec<Option<f64>> =
             summary.peers.iter().map(|peer| goodput(summary, path, peer)).collect();
-        let best = shares.iter().flatten().copied().fold(0.0, f64::max);
+        let best = shares.iter().flatten().copied().max_by(f64::total_cmp);
         let _ = write!(
             text,
             "| {} | {:.2} | {:.1} | {:.0} | {} | {:.1} % | {:.1} | {:.1} |",
@@ -123,13 +126,7 @@ fn rows(summary: &Summary) -> String {
             path.burst,
             path.jitter_ms,
         );
-        for share in shares {
-            let _ = match share {
-                Some(share) if share == best => write!(text, " **{share:.3}** |"),
-                Some(share) => write!(text, " {share:.3} |"),
-                None => write!(text, " - |"),
-            };
-        }
+        text.extend(shares.into_iter().map(|share| shown(share, best)));
         let first = summary.peers.first().and_then(|peer| excess(summary, path, peer));
         let _ = match first {
             Some(excess) => writeln!(text, " {excess:.2} |"),

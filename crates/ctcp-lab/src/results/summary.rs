@@ -1,5 +1,7 @@
 //! What the pages of several and of random paths and of drawn networks read from the JSON of a comparison.
 
+use core::fmt::Write;
+
 use serde::Deserialize;
 
 /// The contents of `compare-NAME.json`, as far as they are needed here.
@@ -71,9 +73,34 @@ impl Summary {
         self.value(row, peer)
     }
 
+    /// The head of a table with a column for each peer between others.
+    pub(super) fn head(&self, before: &[&str], after: &[&str]) -> String {
+        let peers = self.peers.iter().map(String::as_str);
+        let columns: Vec<&str> = before.iter().copied().chain(peers).chain(after.iter().copied()).collect();
+        format!("| {} |\n|{}\n", columns.join(" | "), "---|".repeat(columns.len()))
+    }
+
+    /// A line for each measurement that failed.
+    pub(super) fn failed(&self) -> String {
+        self.failures.iter().fold(String::new(), |mut text, failure| {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "\n- failed: {failure}");
+            text
+        })
+    }
+
     /// How long a download was.
     pub(super) fn seconds(&self) -> u64 {
         self.seconds.unwrap_or(30)
+    }
+}
+
+/// A cell of a table: a value, bold if it is the best one.
+pub(super) fn shown(value: Option<f64>, best: Option<f64>) -> String {
+    match value {
+        Some(value) if Some(value) == best => format!(" **{value:.3}** |"),
+        Some(value) => format!(" {value:.3} |"),
+        None => " - |".to_owned(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! One measurement of a peer in a cell.
 
+use core::net::SocketAddr;
 use core::time::Duration;
 
 use super::cell::{Cell, Condition, Test};
@@ -168,18 +169,30 @@ fn requests(
     let mut found = Vec::new();
     'sizes: for &(bytes, counts, time) in sizes {
         for _ in 0..counts[usize::from(quick)] {
-            let request = Request { bytes: Some(bytes), time };
-            let transfer = Download::start(network, carrier.entry, peer.socket(), request).join()?;
-            if !transfer.is_complete {
+            let (seconds, is_cut_off) = request(network, peer, carrier.entry, bytes, time)?;
+            found.push((Metric::Request(bytes), seconds, is_cut_off));
+            if is_cut_off {
                 // Larger requests would reach the time limit too.
-                found.push((Metric::Request(bytes), time.as_secs_f64(), true));
                 break 'sizes;
             }
-            found.push((Metric::Request(bytes), transfer.seconds, false));
         }
     }
     carrier.check()?;
     Ok(found)
+}
+
+/// How many seconds a request takes, and whether its time limit cut it off.
+fn request(
+    network: &Network,
+    peer: &dyn Peer,
+    entry: SocketAddr,
+    bytes: u64,
+    time: Duration,
+) -> Result<(f64, bool), TestbedError> {
+    let request = Request { bytes: Some(bytes), time };
+    let transfer = Download::start(network, entry, peer.socket(), request).join()?;
+    let seconds = if transfer.is_complete { transfer.seconds } else { time.as_secs_f64() };
+    Ok((seconds, !transfer.is_complete))
 }
 
 /// The first request of each size, each on a connection of its own, and then consecutive ones on another.
@@ -195,11 +208,9 @@ fn first_and_later_requests(
         }
         let server = BulkServer::start(network, peer.socket())?;
         let mut carrier = start_warm(network, peer, &server)?;
-        let request = Request { bytes: Some(bytes), time };
-        let transfer = Download::start(network, carrier.entry, peer.socket(), request).join()?;
+        let (seconds, is_cut_off) = request(network, peer, carrier.entry, bytes, time)?;
         carrier.check()?;
-        let seconds = if transfer.is_complete { transfer.seconds } else { time.as_secs_f64() };
-        found.push((Metric::FirstRequest(bytes), seconds, !transfer.is_complete));
+        found.push((Metric::FirstRequest(bytes), seconds, is_cut_off));
     }
     found.extend(requests(network, peer, quick, &REQUESTS)?);
     Ok(found)

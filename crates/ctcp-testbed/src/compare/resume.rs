@@ -79,7 +79,7 @@ mod tests {
     use super::super::{Selection, Test};
     use super::*;
 
-    /// A comparison of two peers on the cells of requests.
+    /// A comparison of two peers by these tests.
     fn comparison(tests: &[Test]) -> Comparison {
         let cells = Cell::all(true, &Selection { tests: tests.to_vec(), ..Selection::default() });
         Comparison { cells, peers: vec!["default", "bbr"], ..Comparison::default() }
